@@ -1,0 +1,287 @@
+"""The seam to platforms: what every channel does, what only some can, and how one is found and opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from pydantic import BaseModel
+
+from zerobot.core.approvals import ApprovalPrompt, PressReply
+from zerobot.core.clock import Clock
+from zerobot.core.envelope import Acceptance, Attachment, ButtonPress, EnvelopeEdit, InboundEnvelope
+from zerobot.core.log import EventLog
+from zerobot.core.places import Identity, Place
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBody:
+    """One message in a platform's own form, made by its renderer and stored as it will be sent."""
+
+    text: str
+    format: Mapping[str, object] = field(default_factory=dict)
+    """What the platform needs beside the text (Telegram: `entities`); plain JSON values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundFile:
+    """A file to send; read when it is sent."""
+
+    path: str
+    name: str
+    mime: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboundMessage:
+    """One message to send."""
+
+    place: Place
+    body: MessageBody
+    key: str
+    """The same for every try of the same message: a nonce, a Message-ID."""
+    reply_to: str = ""
+    """The platform's id of the message that this one answers."""
+    file: OutboundFile | None = None
+    """Sent instead of the body's text, which is its caption."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message that the platform has taken."""
+
+    place: Place
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a kind of channel can do; delivery reads this, it never asks for the platform."""
+
+    edits: bool
+    """Messages can be changed, so drafts and settled approval prompts are possible."""
+    buttons: bool
+    typing_interval: float | None = None
+    """Seconds between typing signals while work goes on; None: there is no such signal."""
+    groups: bool = False
+    """Has chats of several people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a platform wants to be called, with the source of each number beside it where it is made.
+
+    Args:
+        draft_interval: Seconds between edits of a draft in a chat.
+        chat_calls: (calls, seconds): what one chat takes.
+        bot_calls: (calls, seconds): what the whole bot may do.
+    """
+
+    draft_interval: float
+    chat_calls: tuple[int, float]
+    bot_calls: tuple[int, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCommand:
+    """A command of the chat, for platforms that show a menu."""
+
+    name: str
+    summary: str
+    operators_only: bool = False
+
+
+class Intake(Protocol):
+    """Where everything goes that comes in; a channel is handed one when it runs."""
+
+    async def accept(self, envelope: InboundEnvelope) -> Acceptance:
+        """Store an envelope, or refuse it. Only when this has returned may the platform be told that we have it.
+
+        Raises:
+            StorageError: It could not be stored: don't acknowledge, let the platform send it again.
+        """
+        ...
+
+    async def edited(self, edit: EnvelopeEdit) -> None:
+        """A message was changed or deleted by its author."""
+        ...
+
+    async def press(self, press: ButtonPress) -> PressReply:
+        """Somebody pressed a button. Answers at once; the work that a decision starts goes on elsewhere."""
+        ...
+
+    async def moved(self, old: Place, new_chat: str) -> None:
+        """A chat has a new id; its conversation and everything pending go along."""
+        ...
+
+    def connected(self) -> None:
+        """The connection works: call it at each connect, and at each sign of life."""
+        ...
+
+    def disconnected(self, why: str) -> None:
+        """The connection broke and will be tried again."""
+        ...
+
+
+class Channel(Protocol):
+    """A live connection to one platform."""
+
+    async def run(self, intake: Intake) -> None:
+        """Receive until cancelled. Passing faults are the channel's own business: it backs off and reconnects.
+
+        Raises:
+            ChannelFault: It can't work as configured (a refused token); the daemon parks this channel only.
+        """
+        ...
+
+    def render(self, markdown: str) -> Sequence[MessageBody]:
+        """Bring our Markdown into messages of the platform; pure, total, and empty when nothing is visible."""
+        ...
+
+    async def send(self, message: OutboundMessage) -> SentMessage:
+        """Send one message.
+
+        Raises:
+            TryLaterError, UnclearError, RefusedError, UnreachableError, MovedError: see each.
+        """
+        ...
+
+    async def fetch(self, attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
+        """Fetch an attachment's bytes in pieces.
+
+        Raises:
+            DeliveryError: It is gone, too large for the platform or for `limit` (bytes).
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything; called once, after `run` has ended."""
+        ...
+
+
+@runtime_checkable
+class EditsMessages(Protocol):
+    """Can change a message that was sent. A channel without it shows no draft, only the reply."""
+
+    async def edit(self, sent: SentMessage, body: MessageBody) -> None:
+        """Change a message; the same body again is no error.
+
+        Raises:
+            TryLaterError, UnclearError, RefusedError, GoneError, UnreachableError: see each.
+        """
+        ...
+
+
+@runtime_checkable
+class ShowsTyping(Protocol):
+    """Can show that work goes on."""
+
+    async def typing(self, place: Place) -> None:
+        """Show it once; whatever goes wrong is not an error."""
+        ...
+
+
+@runtime_checkable
+class AsksApproval(Protocol):
+    """Can show an approval prompt with buttons."""
+
+    async def ask(self, place: Place, prompt: ApprovalPrompt, key: str) -> SentMessage:
+        """Show a prompt. All of it is shown, or it raises.
+
+        Raises:
+            DeliveryError: see `Channel.send`.
+        """
+        ...
+
+    async def settle(self, sent: SentMessage, prompt: ApprovalPrompt) -> None:
+        """Change a prompt that was shown: `prompt.open` is False, the buttons go."""
+        ...
+
+    def direct_place(self, operator: Identity) -> Place | None:
+        """Where this person is reached alone; None when he can't be by this channel."""
+        ...
+
+
+@runtime_checkable
+class SettlesUnclear(Protocol):
+    """Can tell whether a message whose sending ended unclear was taken."""
+
+    async def find(self, message: OutboundMessage) -> SentMessage | None:
+        """Ask the platform for the message with this key."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelServices:
+    """What adapters are given, since they may import only `zerobot.core`."""
+
+    name: str
+    """The name of the channel's table."""
+    http: Callable[[], httpx.AsyncClient]
+    """The guarded client: no proxies from the environment, no redirects to other hosts."""
+    escape: Callable[[str], str]
+    """Makes control, bidirectional and invisible characters visible."""
+    safe_name: Callable[[str], str]
+    """A file name of our own choosing, from one that somebody sent."""
+    clock: Clock
+    log: EventLog
+    commands: Sequence[ChatCommand]
+    state: ChannelState
+
+
+class ChannelState(Protocol):
+    """A few small values that a channel keeps over restarts (an offset, a last id)."""
+
+    async def get(self, key: str) -> str | None:
+        """The value, or None."""
+        ...
+
+    async def set(self, key: str, value: str) -> None:
+        """Store a value, durably, before it returns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One step of `zerobot init` for this kind."""
+
+    key: str
+    prompt: str
+    secret: bool = False
+    help: str = ""
+    """Where one gets it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of `zerobot doctor`."""
+
+    level: str
+    """`ok`, `warn` or `fail`."""
+    subject: str
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelKind:
+    """What an entry point of the group `zerobot.channels` names. Making one imports no platform library."""
+
+    name: str
+    title: str
+    settings: type[BaseModel]
+    capabilities: Capabilities
+    pace: Pace
+    extra: str = ""
+    """The extra that brings its library: `pip install zerobot[extra]`; empty when it needs none."""
+    library: str = ""
+    """The top-level module that must be importable."""
+    questions: tuple[Question, ...] = ()
+    open: Callable[[BaseModel, ChannelServices], Channel]
+    """Make a channel (imports the adapter and its platform's library). Connects nothing yet."""
+    check: Callable[[BaseModel, ChannelServices], AsyncIterator[Finding]]
+    """Prove by real calls that the credentials and rights suffice."""

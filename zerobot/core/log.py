@@ -1,0 +1,19 @@
+"""The event log's shape; the daemon decides how events are written."""
+
+from typing import Literal, Protocol
+
+Level = Literal["debug", "info", "warning", "error"]
+
+
+class EventLog(Protocol):
+    """Writes named events with fields. No secret and no message text goes in at `info` or above."""
+
+    def __call__(
+        self, event: str, /, *, level: Level = "info", error: BaseException | None = None, **fields: object
+    ) -> None:
+        """Write one event; `error` adds its type and text (and its traceback at debug), redacted."""
+        ...
+
+
+def silent(event: str, /, *, level: Level = "info", error: BaseException | None = None, **fields: object) -> None:
+    """An `EventLog` that writes nothing."""

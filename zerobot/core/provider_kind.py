@@ -1,0 +1,48 @@
+"""How a kind of model API is found and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+
+from zerobot.core.clock import Clock
+from zerobot.core.log import EventLog
+from zerobot.core.model import ModelProvider
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class ProviderSettings(Protocol):
+    """What a provider reads of its `[providers.NAME]` table; durations in seconds, the key in clear."""
+
+    @property
+    def base_url(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def idle_timeout(self) -> float: ...
+    @property
+    def connect_timeout(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderServices:
+    """What providers are given."""
+
+    http: httpx.AsyncClient
+    clock: Clock
+    log: EventLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderKind:
+    """What an entry point of the group `zerobot.providers` names."""
+
+    name: str
+    default_base_url: str
+    needs_key: bool
+    open: Callable[[str, ProviderSettings, ProviderServices], ModelProvider]
+    """Make a provider from its table's name, its settings and the services."""
