@@ -33,13 +33,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """ "Always in this chat": what it covers."""
+    """What an operator's 'always in this chat' covers."""
 
     id: int
     conversation: int
     tool: str
     pattern: str
-    """A command prefix for `shell` (words joined by one blank), a path root for file tools, else empty: any arguments."""
+    """A command prefix for `shell` (words joined by one blank), a path root for file tools; empty: any arguments."""
     granted_by: str
     expires_at: str
     """UTC, ISO 8601."""

@@ -134,12 +134,20 @@ class Channel(Protocol):
         """Receive until cancelled. Passing faults are the channel's own business: it backs off and reconnects.
 
         Raises:
-            ChannelFault: It can't work as configured (a refused token); the daemon parks this channel only.
+            ChannelFaultError: It can't work as configured (a refused token); the daemon parks this channel only.
         """
         ...
 
     def render(self, markdown: str) -> Sequence[MessageBody]:
         """Bring our Markdown into messages of the platform; pure, total, and empty when nothing is visible."""
+        ...
+
+    def plain(self, body: MessageBody) -> MessageBody:
+        """The same message without any formatting: the last resort when the platform refuses it; pure."""
+        ...
+
+    def mark_repeat(self, body: MessageBody) -> MessageBody:
+        """The same message, visibly marked as a possible repeat; pure. Rendered bodies leave room for the mark."""
         ...
 
     async def send(self, message: OutboundMessage) -> SentMessage:
@@ -172,6 +180,14 @@ class EditsMessages(Protocol):
 
         Raises:
             TryLaterError, UnclearError, RefusedError, GoneError, UnreachableError: see each.
+        """
+        ...
+
+    async def delete(self, sent: SentMessage) -> None:
+        """Take a message back; that it is gone already is no error.
+
+        Raises:
+            TryLaterError, UnclearError, RefusedError, UnreachableError: see each.
         """
         ...
 

@@ -8,7 +8,7 @@ class ZerobotError(Exception):
 
 
 class ConfigError(ZerobotError):
-    """The configuration cannot be used. `faults` has one line each: `file:line: key: what is wrong, what is allowed`."""
+    """The configuration cannot be used; a line a fault: `file:line: key: what is wrong, what is allowed`."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -118,7 +118,7 @@ class MovedError(DeliveryError):
         self.chat = chat
 
 
-class ChannelFault(ZerobotError):
+class ChannelFaultError(ZerobotError):
     """A channel cannot go on with what it is configured with (a refused token): it is parked, the daemon lives."""
 
     def __init__(self, message: str, *, advice: str) -> None:

@@ -1,4 +1,7 @@
-"""What a turn tells those who watch it. Within a step: text and calls, usage, tools, step_finished; `final` is last and once."""
+"""What a turn tells those who watch it.
+
+Within a step: text and calls, then usage, then tools, then step_finished; `final` is last and once.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-
 from zerobot.core.clock import Clock
 from zerobot.core.log import EventLog
 from zerobot.core.model import ModelProvider
@@ -19,13 +18,24 @@ class ProviderSettings(Protocol):
     """What a provider reads of its `[providers.NAME]` table; durations in seconds, the key in clear."""
 
     @property
-    def base_url(self) -> str: ...
+    def base_url(self) -> str:
+        """Where the API is, as the vendor's SDK takes it; empty: the kind's default."""
+        ...
+
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """The API key in clear; empty when none is needed."""
+        ...
+
     @property
-    def idle_timeout(self) -> float: ...
+    def idle_timeout(self) -> float:
+        """Seconds without any byte after which a stream is given up."""
+        ...
+
     @property
-    def connect_timeout(self) -> float: ...
+    def connect_timeout(self) -> float:
+        """Seconds to connect."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
