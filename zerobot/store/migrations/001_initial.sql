@@ -46,6 +46,7 @@ CREATE TABLE turns (
     state                TEXT NOT NULL CHECK (state IN ('running', 'suspended', 'paused', 'finished')),
     crashes              INTEGER NOT NULL DEFAULT 0,  -- starts that found it running; a graceful stop suspends it instead
     steps                INTEGER NOT NULL DEFAULT 0,
+    settled_seq          INTEGER NOT NULL DEFAULT 0,  -- messages up to here stand in the chat as settled messages already
     closing              INTEGER NOT NULL DEFAULT 0,  -- the closing request at the step limit was begun
     input_tokens         INTEGER NOT NULL DEFAULT 0,
     output_tokens        INTEGER NOT NULL DEFAULT 0,
