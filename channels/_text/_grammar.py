@@ -24,7 +24,7 @@ MAX_FORMULA = 1000
 """Characters of a formula."""
 
 # An address ends before any of these; brackets and quotes close what it stands in.
-_ADDRESS_ENDS = frozenset(" \t\n<>\"`\\^{}[]|“”‘’«»")
+_ADDRESS_ENDS = frozenset(' \t\n<>"`\\^{}[]|“”‘’«»')
 _NOT_LAST = frozenset("?!.,:;*_~'")
 _CJK = (
     ("\u2e80", "\ua4cf"),
@@ -53,14 +53,20 @@ def parser() -> MarkdownIt:
 
 
 class _State(StateInline):
-    """Knows that Chinese, Japanese and Korean are written without blanks: `**注意：**内容` is bold."""
+    """Reads stars and underscores as their author meant them, where CommonMark would lose some of the text."""
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: FBT001, N802, N803 - as in the base class
         scanned = super().scanDelims(start, canSplitWord)
         end = start + scanned.length
         before = self.src[start - 1] if start > 0 else " "
         after = self.src[end] if end < self.posMax else " "
-        if canSplitWord and (_is_cjk(before) or _is_cjk(after)):
+        if not canSplitWord:
+            is_name = after == "(" or (after == "." and self.src[end + 1 : end + 2].isalpha())
+            return scanned._replace(can_close=False) if is_name else scanned  # `__init__.py`, `_private()`
+        if scanned.length == 1 and (before + after).isalnum() and (before.isdigit() or after.isdigit()):
+            return Scanned(can_open=False, can_close=False, length=1)  # `2*3*4`
+        if _is_cjk(before) or _is_cjk(after):
+            # Chinese, Japanese and Korean are written without blanks: `**注意：**内容` is bold.
             return Scanned(not after.isspace(), not before.isspace(), scanned.length)
         return scanned
 

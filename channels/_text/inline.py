@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from channels._text.clean import clean
@@ -25,16 +26,27 @@ _TAG_MARKS: dict[str, Mark | None] = {
 }
 # They stand in paragraphs of their own, far from their other half.
 _LONE_TAGS = frozenset({"details", "summary", "div", "p", "center"})
+_SHIFTED = frozenset({"sup", "sub"})
 _RAISED = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 
 
 def read_runs(tokens: Sequence[Token], address_limit: int | None) -> Runs:
-    """Return the runs of one block's inline tokens; runs that are alike are one, and none is empty."""
+    """Return the runs of one block's inline tokens; none is empty."""
     reader = _InlineReader(tokens, address_limit)
     for index, token in enumerate(tokens):
         reader.read(index, token)
     return tuple(reader.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenLink:
+    """A link whose label is being read."""
+
+    address: str
+    first: int
+    marks: tuple[Mark, ...]
+    after: str
 
 
 class _InlineReader:
@@ -45,7 +57,7 @@ class _InlineReader:
         self._tags = _read_tags(tokens)
         self._address_limit = address_limit
         self._marks: tuple[Mark, ...] = ()
-        self._links: list[tuple[str, int, tuple[Mark, ...]]] = []
+        self._links: list[_OpenLink] = []
         self._readers: dict[str, Callable[[Token], None]] = {
             "code_inline": lambda token: self._write(token.content, CODE),
             "formula": lambda token: self._write(token.content, CODE),
@@ -78,22 +90,28 @@ class _InlineReader:
             text = clean(text).replace("\t", " ")
         marks = (*self._marks, *more)
         last = self.runs[-1] if self.runs else None
-        if last is not None and last.marks == marks and not (self._links and len(self.runs) == self._links[-1][1]):
+        if last is not None and last.marks == marks and not (self._links and len(self.runs) == self._links[-1].first):
             self.runs[-1] = Run(last.text + text, marks)
         elif text:
             self.runs.append(Run(text, marks))
 
     def _open_link(self, token: Token) -> None:
-        self._links.append((str(token.attrGet("href") or ""), len(self.runs), self._marks))
+        address = str(token.attrGet("href") or "")
+        # `Ann <ann@example.test>` is a line of a mail more often than a link: its brackets stay.
+        is_mail = token.info == "auto" and address.startswith("mailto:")
+        if is_mail:
+            self._write("<")
+        self._links.append(_OpenLink(address, len(self.runs), self._marks, ">" if is_mail else ""))
 
     def _close_link(self) -> None:
         if not self._links:
             return
-        address, first, marks = self._links.pop()
-        label = tuple(self.runs[first:])
-        del self.runs[first:]
-        self._marks = marks
-        self._add_link(address, label)
+        link = self._links.pop()
+        label = tuple(self.runs[link.first :])
+        del self.runs[link.first :]
+        self._marks = link.marks
+        self._add_link(link.address, label)
+        self._write(link.after)
 
     def _add_link(self, address: str, label: Runs) -> None:
         """Put a link's label in, and its address after it where the label is something else."""
@@ -125,9 +143,7 @@ class _InlineReader:
             self._write(token.content)
         elif name == "br":
             self._write("\n")
-        elif name in {"sup", "sub"}:
-            pass  # the text between them was raised or lowered when the tags were read
-        else:
+        elif name not in _SHIFTED:  # what stands between those was raised or lowered when the tags were read
             self._mark_tag(name, closing=token.content.startswith("</"))
 
     def _mark_tag(self, name: str, *, closing: bool) -> None:
@@ -144,16 +160,19 @@ class _InlineReader:
 def _read_tags(tokens: Sequence[Token]) -> dict[int, str]:
     """Return the places of the tags that mean formatting, with their names. All others are text: `List<String>`."""
     known: dict[int, str] = {}
+    lone: dict[int, str] = {}
     open_tags: list[tuple[str, int]] = []
     for index, token in enumerate(tokens):
         if token.type != "html_inline":
             continue
         name = _tag_name(token.content)
-        if name == "br" or (name in _LONE_TAGS and _is_alone(tokens, index)):
+        if name == "br":
             known[index] = name
-        elif name in _TAG_MARKS or name in {"sup", "sub"}:
+        elif name in _TAG_MARKS or name in _SHIFTED:
             _pair(tokens, index, name, open_tags, known)
-    return known
+            if name in _LONE_TAGS and _is_alone(tokens, index):
+                lone[index] = name
+    return {**lone, **known}
 
 
 def _pair(
@@ -165,7 +184,7 @@ def _pair(
     if not open_tags or open_tags[-1][0] != name:
         return
     start = open_tags.pop()[1]
-    if name in {"sup", "sub"} and not _shift(tokens[start + 1 : index], name):
+    if name in _SHIFTED and not _shift(tokens[start + 1 : index], name):
         return
     known[start] = known[index] = name
 
@@ -185,11 +204,9 @@ def _tag_name(tag: str) -> str:
 
 
 def _is_alone(tokens: Sequence[Token], index: int) -> bool:
-    """Whether nothing but tags stands on the tag's line: in a sentence it is meant as a word."""
-    for step in (-1, 1):
-        place = index + step
-        while 0 <= place < len(tokens) and tokens[place].type == "html_inline":
-            place += step
-        if not 0 <= place < len(tokens) or tokens[place].type in {"softbreak", "hardbreak"}:
-            return True
-    return False
+    """Whether the tag opens or closes its line: in a sentence it is meant as a word."""
+    step = 1 if tokens[index].content.startswith("</") else -1
+    place = index + step
+    while 0 <= place < len(tokens) and tokens[place].type == "html_inline":
+        place += step
+    return not 0 <= place < len(tokens) or tokens[place].type in {"softbreak", "hardbreak"}

@@ -24,7 +24,7 @@ class MessageBody:
 
     text: str
     format: Mapping[str, object] = field(default_factory=dict)
-    """What the platform needs beside the text (Telegram: `entities`); plain JSON values."""
+    """What the platform needs beside the text (marks and their offsets, say); plain JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +79,32 @@ class Pace:
         draft_interval: Seconds between edits of a draft in a chat.
         chat_calls: (calls, seconds): what one chat takes.
         bot_calls: (calls, seconds): what the whole bot may do.
+        group_draft_interval: Seconds between edits of a draft in a group; None: as everywhere.
+        group_calls: (calls, seconds): what one group takes; None: as every chat.
+        is_group: Tells a group from a direct chat by its place; None: the platform makes no difference.
     """
 
     draft_interval: float
     chat_calls: tuple[int, float]
     bot_calls: tuple[int, float]
+    group_draft_interval: float | None = None
+    group_calls: tuple[int, float] | None = None
+    is_group: Callable[[Place], bool] | None = None
+
+    def draft_interval_in(self, place: Place) -> float:
+        """Seconds between edits of a draft in this place."""
+        if self.group_draft_interval is not None and self._groups(place):
+            return self.group_draft_interval
+        return self.draft_interval
+
+    def calls_in(self, place: Place) -> tuple[int, float]:
+        """(calls, seconds): what this place's chat takes."""
+        if self.group_calls is not None and self._groups(place):
+            return self.group_calls
+        return self.chat_calls
+
+    def _groups(self, place: Place) -> bool:
+        return self.is_group is not None and self.is_group(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

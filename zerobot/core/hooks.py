@@ -61,3 +61,6 @@ class Hooks:
     prepare: tuple[Prepare, ...] = ()
     authorize: tuple[Authorize, ...] = ()
     finalize: tuple[Finalize, ...] = ()
+
+
+NO_HOOKS = Hooks()

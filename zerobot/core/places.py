@@ -8,7 +8,7 @@ class Identity:
     """A person, by the platform's immutable id. Two bots on one platform see the same identity."""
 
     platform: str
-    """The kind of a channel (`telegram`), not the name of its table."""
+    """The kind of a channel (`console`), not the name of its table."""
     id: str
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class Identity:
         """
         platform, colon, ident = text.partition(":")
         if not (platform and colon and ident):
-            raise ValueError(f"{text!r} is not an identity; write PLATFORM:ID, for example telegram:123")
+            raise ValueError(f"{text!r} is not an identity; write PLATFORM:ID, for example console:local")
         return cls(platform, ident)
 
 

@@ -54,5 +54,7 @@ class ProviderKind:
     name: str
     default_base_url: str
     needs_key: bool
+    key_help: str = ""
+    """Where one gets a key."""
     open: Callable[[str, ProviderSettings, ProviderServices], ModelProvider]
     """Make a provider from its table's name, its settings and the services."""

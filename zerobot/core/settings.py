@@ -111,7 +111,12 @@ def _one_line(secret: SecretStr) -> SecretStr:
     return secret
 
 
-def _web_address(text: str) -> str:
+def web_address(text: str) -> str:
+    """Check an http or https address.
+
+    Raises:
+        ValueError: It is none, or has no host.
+    """
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError('is no web address; write "https://HOST" or "http://HOST:PORT"')
@@ -153,14 +158,16 @@ Size = Annotated[
     int,
     BeforeValidator(parse_size),
     PlainSerializer(format_size, return_type=str, when_used="json"),
-    WithJsonSchema({"type": ["string", "integer"], "pattern": "^[0-9]+([.][0-9]+)? ?([KMGkmg]?i?[Bb])?$", "minimum": 0}),
+    WithJsonSchema(
+        {"type": ["string", "integer"], "pattern": "^[0-9]+([.][0-9]+)? ?([KMGkmg]?i?[Bb])?$", "minimum": 0}
+    ),
 ]
 """Bytes."""
 
 Secret = Annotated[SecretStr, Field(min_length=1), AfterValidator(_one_line)]
 """A token or password; `KEY_file` may name a file that holds it. Never shown."""
 
-WebAddress = Annotated[str, AfterValidator(_web_address)]
+WebAddress = Annotated[str, AfterValidator(web_address)]
 """An http or https address with a host."""
 
 FilePath = Annotated[

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import aiosqlite
 
@@ -55,6 +55,10 @@ _CIRCUMSTANCES = frozenset(
 
 class _Connection(aiosqlite.Connection):
     """An aiosqlite connection that runs a whole function on its thread."""
+
+    async def __aenter__(self) -> Self:
+        await self
+        return self
 
     async def run(self, function: Transaction[T]) -> T:
         """Run a function with the connection, after whatever was asked before."""

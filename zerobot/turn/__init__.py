@@ -1,0 +1,1 @@
+"""The turn engine: from an accepted input to its one final reply. README.md says what each file owns."""

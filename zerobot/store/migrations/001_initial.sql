@@ -46,8 +46,8 @@ CREATE TABLE turns (
     state                TEXT NOT NULL CHECK (state IN ('running', 'suspended', 'paused', 'finished')),
     crashes              INTEGER NOT NULL DEFAULT 0,  -- starts that found it running; a graceful stop suspends it instead
     steps                INTEGER NOT NULL DEFAULT 0,
+    preface              TEXT NOT NULL DEFAULT '',    -- a line that opens the reply: what happened to an earlier request
     settled_seq          INTEGER NOT NULL DEFAULT 0,  -- messages up to here stand in the chat as settled messages already
-    closing              INTEGER NOT NULL DEFAULT 0,  -- the closing request at the step limit was begun
     input_tokens         INTEGER NOT NULL DEFAULT 0,
     output_tokens        INTEGER NOT NULL DEFAULT 0,
     cache_read_tokens    INTEGER NOT NULL DEFAULT 0,
@@ -121,6 +121,7 @@ CREATE TABLE approvals (
     state           TEXT NOT NULL DEFAULT 'pending'
                     CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'cancelled')),
     requested_at    TEXT NOT NULL,
+    shown_at        TEXT,                    -- when the first operator could see it
     expires_at      TEXT NOT NULL,
     decided_by      TEXT,
     decided_by_name TEXT NOT NULL DEFAULT '',
@@ -175,6 +176,7 @@ CREATE TABLE replies (
 );
 CREATE UNIQUE INDEX replies_open ON replies (turn_id) WHERE state = 'open';
 CREATE INDEX replies_queued ON replies (id) WHERE state IN ('open', 'queued');
+CREATE INDEX replies_turn ON replies (turn_id) WHERE turn_id IS NOT NULL;
 
 -- The messages that a reply becomes on its platform.
 CREATE TABLE reply_parts (

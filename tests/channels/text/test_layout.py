@@ -1,0 +1,54 @@
+"""Laying the tree out as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from channels._text.layout import GUARD, Span, lay_out
+from channels._text.parse import parse
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a\n\n\n\nb", "a\n\nb"),
+        ("- a\n- b\n  - c\n\n    more\n", "• a\n• b\n  ◦ c\n\n    more"),
+        ("1. a\n   b\n2. c", "1. a\n   b\n2. c"),
+        ("- a\n\n- b", "• a\n\n• b"),
+        ("- [ ] a\n- [x] b", "☐ a\n☑ b"),
+        ("1. a\n   ```\n   code\n   ```", "1. a\ncode"),
+        ("> a\n> > b\n> > c\n> \n> d", "a\n\n> b\n> c\n\nd"),
+        ("a\n\n***\n\nb", "a\n\n──────────\n\nb"),
+        ("| a | b |\n|--|--|\n| x<br>y | 2 |", "a   │ b\n────┼──\nx y │ 2"),
+    ],
+)
+def test_blocks_are_laid_out_for_reading(source: str, text: str) -> None:
+    """Indents follow the markers, code starts at the edge, blank lines are single."""
+    assert lay_out(parse(source)).text == text
+
+
+def test_a_wide_table_becomes_a_list_with_its_names() -> None:
+    """Each row is an item: its first cell, then the others under the names of their columns."""
+    long = "x" * 40
+    layout = lay_out(parse(f"| key | what | more |\n|--|--|--|\n| a | {long} | [z](https://a.test) |"))
+    assert layout.text == f"key · what · more\n• a · what: {long} · more: z (https://a.test)"
+    assert Span(79, 80, "link", "https://a.test") in layout.spans
+
+
+def test_code_breaks_the_formatting_around_it() -> None:
+    """Platforms take no code inside of bold text."""
+    spans = lay_out(parse("**a `b` c**")).spans
+    assert spans == (Span(0, 2, "bold"), Span(2, 3, "code"), Span(3, 5, "bold"))
+
+
+def test_a_label_in_code_is_a_link_first() -> None:
+    """Code and link cannot be both; the address matters more than the font."""
+    spans = lay_out(parse("[`f()`](https://a.test)")).spans
+    assert spans == (Span(0, 3, "link", "https://a.test"),)
+
+
+def test_indented_code_keeps_the_indent_of_its_first_line() -> None:
+    """An invisible character stands before it, or platforms would trim the blanks."""
+    layout = lay_out(parse("```\n    a\n  b\n```"))
+    assert layout.text == GUARD + "    a\n  b"
+    assert layout.spans == (Span(0, len(layout.text), "pre"),)

@@ -1,0 +1,21 @@
+"""What the configuration will have but this version does not do: refused, so that no switch is dead."""
+
+KEYS: tuple[str, ...] = (
+    "daemon.http_listen",
+    "agent.debounce",
+    "agents.*.debounce",
+    "security.after_outside_content",
+    "budget",
+    "memory",
+    "schedules",
+    "mcp",
+)
+"""Keys and tables; `*` stands for the name of a table."""
+
+VALUES: dict[str, tuple[str, ...]] = {
+    "agent.on_message_during_turn": ("steer", "interrupt"),
+    "agents.*.on_message_during_turn": ("steer", "interrupt"),
+    "providers.*.kind": ("openai_responses",),
+    "security.sandbox": ("bubblewrap",),
+}
+"""Values of keys that are there."""

@@ -1,0 +1,120 @@
+"""Which kinds the tables of a document name, and what these kinds want of them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from zerobot.config import later
+from zerobot.config.faults import Fault
+from zerobot.config.keys import KeyPath, matches
+from zerobot.config.kinds import CHANNEL_GROUP, PROVIDER_GROUP, Kinds, library_advice
+from zerobot.config.schema import DEMO
+from zerobot.config.tables import FILE, Tables
+from zerobot.core.channel import ChannelKind
+from zerobot.core.channel_settings import ChannelSettings
+
+_Kind = TypeVar("_Kind")
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
+
+
+@dataclass(slots=True)
+class Resolution:
+    """What is known of a document once its kinds are."""
+
+    channels: dict[str, type[BaseModel]] = field(default_factory=dict)
+    """The model of each channel whose kind is there."""
+    sources: dict[KeyPath, str] = field(default_factory=dict)
+    """Where one gets what a key needs."""
+    lacking: list[KeyPath] = field(default_factory=list)
+    """Keys that a kind needs and nobody wrote."""
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def tables(self) -> Tables:
+        """The models of the document."""
+        return Tables(self.channels)
+
+
+def resolve_kinds(tree: dict[str, object], kinds: Kinds) -> Resolution:
+    """Find the kind of each channel and provider; fill in those that are left to the table's name.
+
+    The provider `demo` is there without a table.
+    """
+    found = Resolution()
+    for name, table in named_tables(tree, "channels").items():
+        path: KeyPath = ("channels", name)
+        kind = _resolve(found, path, table, kinds.channels, CHANNEL_GROUP)
+        if kind is not None:
+            _use_channel(found, path, table, kind)
+    for name, table in named_tables(tree, "providers").items():
+        path = ("providers", name)
+        provider = _resolve(found, path, table, kinds.providers, PROVIDER_GROUP)
+        if provider is None:
+            continue
+        found.sources[*path, "api_key"] = provider.key_help
+        # Another server than the vendor's may well want no key.
+        if provider.needs_key and not ({"api_key", "api_key" + FILE, "base_url"} & table.keys()):
+            found.lacking.append((*path, "api_key"))
+    # Last: it needs nothing, so its kind is not even loaded.
+    if DEMO in kinds.providers:
+        providers = tree.setdefault("providers", {})
+        if isinstance(providers, dict):
+            providers.setdefault(DEMO, {"kind": DEMO})
+    return found
+
+
+def named_tables(tree: Mapping[str, object], group: str) -> dict[str, dict[str, object]]:
+    """The tables `[GROUP.NAME]` of a document, without what is there but no table."""
+    tables = tree.get(group)
+    return (
+        {name: table for name, table in tables.items() if isinstance(table, dict)} if isinstance(tables, dict) else {}
+    )
+
+
+def is_off(tree: Mapping[str, object], path: KeyPath) -> bool:
+    """Whether a path is in a channel that is switched off: then it may lack what it needs."""
+    name = path[1] if len(path) > 1 and path[0] == "channels" else None
+    return name is not None and named_tables(tree, "channels").get(str(name), {}).get("enabled") is False
+
+
+def _resolve(
+    found: Resolution, path: KeyPath, table: dict[str, object], known: Mapping[str, Callable[[], _Kind]], group: str
+) -> _Kind | None:
+    name = str(path[-1])
+    if not _TABLE_NAME.fullmatch(name):
+        found.faults.append(Fault(path, "is no name for a table; allowed: up to 63 of A-Z a-z 0-9 _ -"))
+        return None
+    absent = "kind" not in table
+    kind = table.setdefault("kind", name)
+    if not isinstance(kind, str) or kind not in known:
+        problem = f'is missing, and "{name}" is no kind' if absent else _refused((*path, "kind"), kind)
+        allowed = f"allowed: {', '.join(sorted(known)) or 'none'} (a package adds one by an entry point in {group})"
+        found.faults.append(Fault((*path, "kind"), f"{problem}; {allowed}"))
+        return None
+    try:
+        return known[kind]()
+    except (ImportError, AttributeError) as error:
+        found.faults.append(Fault((*path, "kind"), f'kind "{kind}" is installed but broken: {error}'))
+        return None
+
+
+def _refused(path: KeyPath, kind: object) -> str:
+    if any(matches(path, pattern) and kind in values for pattern, values in later.VALUES.items()):
+        return f'"{kind}" is not supported by this version'
+    return f'there is no kind "{kind}"'
+
+
+def _use_channel(found: Resolution, path: KeyPath, table: Mapping[str, object], kind: ChannelKind) -> None:
+    if not issubclass(kind.settings, ChannelSettings):
+        text = f'kind "{kind.name}" is installed but broken: its settings are no ChannelSettings'
+        found.faults.append(Fault((*path, "kind"), text))
+        return
+    found.channels[str(path[-1])] = kind.settings
+    for question in kind.questions:
+        found.sources[*path, question.key] = question.help
+    advice = library_advice(kind)
+    if advice and table.get("enabled") is not False:
+        found.faults.append(Fault(path, advice))

@@ -1,0 +1,120 @@
+"""Which model, field and keys stand behind a path of the document."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, SecretStr
+from pydantic.fields import FieldInfo
+
+from zerobot.config.keys import KeyPath
+from zerobot.config.schema import Settings
+from zerobot.core.channel_settings import ChannelSettings
+from zerobot.core.settings import FromFile, format_duration, format_size, parse_duration, parse_size
+
+FILE = "_file"
+"""`KEY_file` names the file that holds what `KEY` would."""
+
+_WRITERS: dict[object, Callable[[Any], str]] = {parse_duration: format_duration, parse_size: format_size}
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The models of a document: the schema's own, and for each channel the one of its kind."""
+
+    channels: Mapping[str, type[BaseModel]]
+    """By the name of the table; a channel whose kind is not known is missing."""
+
+    def at(self, path: KeyPath) -> object:
+        """The type that a path must have: a model, `dict[str, ...]`, or whatever a field is annotated with."""
+        here: object = Settings
+        for depth, part in enumerate(path):
+            if depth == 1 and path[0] == "channels":
+                here = self.channels.get(str(part), ChannelSettings)
+            elif isinstance(here, type) and issubclass(here, BaseModel):
+                here = here.model_fields[str(part)].annotation if part in here.model_fields else None
+            else:
+                arguments = get_args(here)
+                here = arguments[1] if get_origin(here) is dict else None
+        return here
+
+    def model(self, path: KeyPath) -> type[BaseModel] | None:
+        """The model of the table at a path; None when there is none."""
+        here = self.at(path)
+        return here if isinstance(here, type) and issubclass(here, BaseModel) else None
+
+    def field(self, path: KeyPath) -> FieldInfo | None:
+        """The field at a path, or the one whose list it is in; None when no table has it."""
+        while path and isinstance(path[-1], int):
+            path = path[:-1]
+        model = self.model(path[:-1]) if path else None
+        return model.model_fields.get(str(path[-1])) if model else None
+
+    def keys(self, path: KeyPath) -> list[str]:
+        """The keys that the table at a path may have, `KEY_file` included."""
+        model = self.model(path)
+        if model is None:
+            return []
+        files = file_keys(model)
+        return [key for name in model.model_fields for key in (name, name + FILE) if key == name or key in files]
+
+    def walk(self, tree: Mapping[str, object]) -> Iterator[tuple[KeyPath, type[BaseModel]]]:
+        """The path and the model of every table that the schema has for this document, absent ones included."""
+        yield (), Settings
+        for name in Settings.model_fields:
+            if (model := self.model((name,))) is not None:
+                yield (name,), model
+                continue
+            group = tree.get(name)
+            for table in group if isinstance(group, dict) else ():
+                if (model := self.model((name, table))) is not None:
+                    yield (name, table), model
+
+
+def file_keys(model: type[BaseModel]) -> dict[str, str]:
+    """`KEY_file` -> `KEY` for what a file may hold: secrets, and texts that are marked so."""
+    return {
+        name + FILE: name
+        for name, field in model.model_fields.items()
+        if name + FILE not in model.model_fields
+        and (is_secret(field) or any(isinstance(mark, FromFile) for mark in field.metadata))
+    }
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Whether a field's value must not be shown."""
+    return any(part is SecretStr for part in _parts(field.annotation))
+
+
+def is_text(field: FieldInfo) -> bool:
+    """Whether a field takes a text and nothing else that TOML can say without quotes."""
+    wanted = [part for part in _parts(field.annotation) if part is not type(None)]
+    return bool(wanted) and all(part in (str, SecretStr) for part in wanted)
+
+
+def writer(field: FieldInfo | None) -> Callable[[Any], str]:
+    """How a field's number is written for people: a duration, a size, or plainly."""
+    if field is not None:
+        for mark in (*field.metadata, *_marks(field.annotation)):
+            if isinstance(mark, BeforeValidator) and mark.func in _WRITERS:
+                return _WRITERS[mark.func]
+    return str
+
+
+def _parts(annotation: object) -> Iterator[object]:
+    """The types of a union, without their marks."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _parts(get_args(annotation)[0])
+    elif origin in (Union, UnionType):
+        for argument in get_args(annotation):
+            yield from _parts(argument)
+    else:
+        yield annotation
+
+
+def _marks(annotation: object) -> Iterator[object]:
+    for argument in get_args(annotation):
+        if get_origin(argument) is Annotated:
+            yield from get_args(argument)[1:]

@@ -1,0 +1,256 @@
+"""The draft of a turn: a message that is edited in place while the text grows.
+
+Events are taken in at once and only change what should be shown; whenever the platform may be called, the newest state
+is shown. So nothing is queued, a slow platform slows no model, and the last text is always shown in the end.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, ShowsTyping
+from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
+from zerobot.core.events import TurnEvent
+from zerobot.core.ids import ReplyId
+from zerobot.delivery.line import Bench, Line, Shown, TurnRef, part_key
+from zerobot.delivery.pacing import Priority
+from zerobot.delivery.segment import Segment
+from zerobot.store.outbox import PartState
+
+FIRST_DELAY = 0.25
+"""Seconds from the first delta to the first draft: an answer that is complete by then is one call."""
+LONGEST_BACKOFF = 30.0
+"""Seconds between tries when a platform keeps failing."""
+
+
+class TurnView:
+    """Shows one segment of a turn: call it with each event; it ends with the pause, the final, or `close`.
+
+    Args:
+        ref: The turn.
+        line: Where it is shown.
+        bench: The outbox, the clock, the log.
+    """
+
+    def __init__(self, ref: TurnRef, line: Line, bench: Bench) -> None:
+        self.ref = ref
+        self.line = line
+        self._bench = bench
+        self._segment = Segment()
+        self._draft = Draft(ref, line, bench)
+        self._first_at: float | None = None
+        self._changed = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._done = asyncio.Event()
+
+    def __call__(self, event: TurnEvent) -> None:
+        """Take an event in. Never waits, never raises."""
+        if self._ended.is_set():
+            return
+        if self._segment.take(event):
+            if self._first_at is None and self._segment.shown():
+                self._first_at = self._bench.clock.monotonic()
+            self._changed.set()
+        if self._segment.ended:
+            self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Show nothing more: however a turn ends, no typing signal outlives it."""
+        self._ended.set()
+
+    @property
+    def shown(self) -> dict[int, Shown]:
+        """What stands on the platform, by position; stable once `finished` has returned."""
+        return self._draft.shown
+
+    async def finished(self) -> None:
+        """Wait until the last call for it has ended."""
+        await self._done.wait()
+
+    async def run(self) -> None:
+        """Show the turn until it ends. A call under way is never broken off, unless this task is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                work = [group.create_task(self._signal()), group.create_task(self._show())]
+                await self._ended.wait()
+                work[0].cancel()
+                async with self._draft.calling:
+                    work[1].cancel()
+        finally:
+            self._ended.set()
+            self._done.set()
+
+    async def _signal(self) -> None:
+        """Show that work goes on, as long as nothing else shows it."""
+        channel, interval = self.line.channel, self.line.open.kind.capabilities.typing_interval
+        if interval is None or not isinstance(channel, ShowsTyping):
+            return
+        while not self._draft.shown:
+            async with self.line.gate.turn_to_call(self.ref.place, Priority.TYPING):
+                try:
+                    await channel.typing(self.ref.place)
+                except Exception as error:  # noqa: BLE001 -- a decoration: whatever is wrong with it, the turn goes on
+                    self._bench.log("typing.failed", level="debug", error=error, turn=self.ref.turn)
+            await self._bench.clock.sleep(interval)
+
+    async def _show(self) -> None:
+        if not self.line.open.drafts or self.line.editor is None:
+            return
+        try:
+            if await self._draft.adopt():
+                await self._follow()
+        except Exception as error:  # noqa: BLE001 -- an adapter's fault in a draft never touches the turn: the final comes
+            self._bench.log(
+                "draft.failed", level="warning", error=error, channel=self.ref.place.channel, turn=self.ref.turn
+            )
+
+    async def _follow(self) -> None:
+        """Bring the draft up to the newest text whenever its interval is over."""
+        clock, place = self._bench.clock, self.ref.place
+        interval = self.line.open.kind.pace.draft_interval_in(place)
+        not_before = 0.0
+        while True:
+            await self._changed.wait()
+            if self._first_at is not None:
+                await clock.sleep(max(not_before, self._first_at + FIRST_DELAY) - clock.monotonic())
+            self._changed.clear()
+            if not self._draft.differs(self._bodies()):
+                continue
+            async with self.line.gate.turn_to_call(place, Priority.DRAFT), self._draft.calling:
+                not_before = clock.monotonic()
+                self._changed.clear()
+                wait = await self._draft.bring_up_to(self._bodies())
+            if wait is None:
+                return
+            not_before += max(interval, wait)
+            # A text that has grown over the limit takes a call for each of its messages.
+            self._changed.set()
+
+    def _bodies(self) -> list[MessageBody]:
+        return list(self.line.channel.render(self._segment.shown()))
+
+
+class Draft:
+    """The messages of a draft: what stands on the platform, and how it comes to show something else.
+
+    Args:
+        ref: The turn.
+        line: Where it is shown.
+        bench: The outbox, the clock, the log.
+    """
+
+    def __init__(self, ref: TurnRef, line: Line, bench: Bench) -> None:
+        self.shown: dict[int, Shown] = {}
+        self.calling = asyncio.Lock()
+        """Held while a call is under way."""
+        self._ref = ref
+        self._line = line
+        self._bench = bench
+        self._reply: ReplyId | None = None
+        self._edited: set[int] = set()
+        self._faults = 0
+
+    async def adopt(self) -> bool:
+        """Take over what the turn showed before a restart.
+
+        Returns:
+            Whether a draft may be shown. Not while a message of it is unclear: it has no id that could be edited.
+        """
+        reply = await self._bench.outbox.open_of_turn(self._ref.turn)
+        if reply is None:
+            return True
+        self._reply = reply.id
+        for part in reply.parts:
+            if part.platform_id:
+                self.shown[part.position] = Shown(part.platform_id, None)
+        return not any(part.state is PartState.SENDING and not part.platform_id for part in reply.parts)
+
+    def differs(self, bodies: list[MessageBody]) -> bool:
+        """Whether something else stands on the platform."""
+        return self._next(bodies) is not None
+
+    async def bring_up_to(self, bodies: list[MessageBody]) -> float | None:
+        """Make the one call that brings the draft nearer to what should be shown.
+
+        Returns:
+            Seconds to wait before the next; None when the draft is over, and only the final will say more.
+        """
+        position = self._next(bodies)
+        if position is None:
+            return 0.0
+        shown = self.shown.get(position)
+        try:
+            if shown is None:
+                over = not await self._send(position, bodies[position])
+            else:
+                over = False
+                await self._edit(position, shown, bodies[position])
+        except TryLaterError as error:
+            self._line.gate.hold_for(self._ref.place, error)
+            self._faults += 1
+            return max(error.retry_after or 0.0, min(2.0**self._faults, LONGEST_BACKOFF))
+        except (DeliveryError, StorageError) as error:
+            if isinstance(error, UnclearError) and shown is not None:
+                self._faults += 1
+                return min(2.0**self._faults, LONGEST_BACKOFF)
+            self._bench.log(
+                "draft.failed", level="warning", error=error, channel=self._ref.place.channel, turn=self._ref.turn
+            )
+            return None
+        self._faults = 0
+        return None if over else 0.0
+
+    def _next(self, bodies: list[MessageBody]) -> int | None:
+        """The first message that is missing or shows something else."""
+        for position, body in enumerate(bodies):
+            shown = self.shown.get(position)
+            if shown is None or shown.body != body:
+                return position
+        return None
+
+    async def _send(self, position: int, body: MessageBody) -> bool:
+        """Send a new message; False: the turn is over in the store, so nothing was sent."""
+        outbox, ref = self._bench.outbox, self._ref
+        if self._reply is None:
+            self._reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
+            if self._reply is None:
+                return False
+        else:
+            await outbox.begin_part(self._reply, position, body)
+        message = OutboundMessage(
+            place=ref.place,
+            body=body,
+            key=part_key(self._reply, position, ref.turn),
+            reply_to=ref.reply_to if position == 0 else "",
+        )
+        try:
+            sent = await self._line.channel.send(message)
+        except UnclearError:
+            raise
+        except DeliveryError:
+            await outbox.release_part(self._reply, position)
+            raise
+        self.shown[position] = Shown(sent.id, body)
+        await outbox.part_sent(self._reply, position, sent.id)
+        return True
+
+    async def _edit(self, position: int, shown: Shown, body: MessageBody) -> None:
+        """Change a message. The first time is noted: from then on the store cannot know what it shows."""
+        editor = self._line.editor
+        assert editor is not None, "a channel without edits shows no draft"
+        assert self._reply is not None, "what is shown belongs to a reply"
+        if position not in self._edited:
+            await self._bench.outbox.begin_part(self._reply, position, body)
+            self._edited.add(position)
+        # Until the platform has answered nobody knows which of the two it shows.
+        self.shown[position] = Shown(shown.id, None)
+        await editor.edit(SentMessage(self._ref.place, shown.id), body)
+        self.shown[position] = Shown(shown.id, body)

@@ -1,0 +1,78 @@
+"""Puts tool calls together from the pieces in which Chat Completions servers send them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from zerobot.core.model import ModelCall
+from zerobot.providers.dialogue import is_json_object
+from zerobot.providers.json_values import mapping_of, text_of
+from zerobot.providers.visible import joined
+
+
+@dataclass(slots=True)
+class _Growing:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    extra: Mapping[str, object] | None = None
+
+
+class CallPieces:
+    """Gathers the calls of one answer, in the order in which they began.
+
+    By the book a piece belongs to the call with its `index`. Servers leave the index out, send null, or send 0 for
+    every call; ids are missing, empty in later pieces, or repeated. So a new id, or a new name after arguments that
+    are whole, begins a new call, and without any of these a piece continues the last one.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_Growing] = []
+
+    def take(self, piece: Mapping[str, object]) -> None:
+        """Take one entry of `tool_calls`, or `{"function": ...}` made of the old `function_call`."""
+        function = mapping_of(piece.get("function"))
+        index = piece.get("index")
+        index = index if isinstance(index, int) and not isinstance(index, bool) else None
+        new_id, name = text_of(piece.get("id")), text_of(function.get("name"))
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        call = self._find(index, new_id, name)
+        if call is None:
+            call = _Growing(index)
+            self._calls.append(call)
+        call.id = call.id or new_id
+        call.name = call.name or name
+        call.arguments += text_of(arguments)
+        # Gemini's thought signatures; it refuses a history without them.
+        call.extra = mapping_of(piece.get("extra_content")) or call.extra
+
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Return the calls as they stand."""
+        return tuple(
+            ModelCall(provider_id=joined(call.id), name=joined(call.name), raw_arguments=joined(call.arguments))
+            for call in self._calls
+        )
+
+    def extras(self) -> list[tuple[int, Mapping[str, object]]]:
+        """Return what servers hung on calls: the call's position, and the thing itself."""
+        return [(position, call.extra) for position, call in enumerate(self._calls) if call.extra]
+
+    def _find(self, index: int | None, new_id: str, name: str) -> _Growing | None:
+        for call in reversed(self._calls):
+            if index is None and new_id and call.id == new_id and not is_json_object(call.arguments):
+                return call
+            if index is None or call.index == index:
+                return None if _begins_another(call, new_id, name) else call
+        return None
+
+
+def _begins_another(call: _Growing, new_id: str, name: str) -> bool:
+    if new_id and call.id:
+        if new_id != call.id:
+            return True
+        # The same id once more is a repeated header, unless it carries another name.
+        return bool(name) and name != call.name and is_json_object(call.arguments)
+    return bool(name and call.name) and is_json_object(call.arguments)

@@ -1,0 +1,234 @@
+"""Names and options of common programs, as plain tables: what starts others, what writes, what only reads."""
+
+import re
+from collections.abc import Mapping
+
+Words = tuple[str, ...]
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in a text, divided by blanks."""
+    return frozenset(text.split())
+
+
+SHELLS = names(
+    """
+    sh bash dash zsh ksh mksh fish csh tcsh ash rbash busybox toybox pwsh
+    """
+)
+WRAPPERS = names(
+    """
+    env nice nohup setsid timeout time stdbuf ionice chrt taskset xargs parallel watch script
+    scriptreplay expect unbuffer unshare nsenter chroot setpriv capsh strace ltrace gdb lldb valgrind
+    perf flock start-stop-daemon systemd-run run-parts entr dtach tmux screen socat nc ncat netcat telnet
+    ssh sshpass mosh proot firejail bwrap prlimit uvx npx pipx bunx dlx faketime fakeroot rlwrap
+    dbus-run-session xvfb-run torsocks proxychains catchsegv ld.so
+    """
+)
+PRIVILEGE = names(
+    """
+    sudo su doas pkexec runuser run0 sg newgrp
+    """
+)
+BUILTINS = names(
+    """
+    . source eval exec command builtin alias unalias hash enable export declare typeset local readonly
+    set unset shopt trap read mapfile readarray cd pushd popd dirs bind complete compgen fc history
+    ulimit umask getopts let coproc suspend logout exit return break continue caller disown bg fg wait
+    jobs kill
+    """
+)
+# They stop or restart daemons (this one too), or plant something that runs later.
+MASTERS = names(
+    """
+    zerobot systemctl service loginctl launchctl initctl pkill killall crontab at batch reboot shutdown
+    halt poweroff
+    """
+)
+EDITORS = names(
+    """
+    vi vim nvim view ex ed emacs nano pico less more most man info gdbserver
+    """
+)
+INTERPRETERS = names(
+    """
+    python python2 python3 pypy pypy3 ipython node nodejs deno bun perl ruby irb php lua luajit awk gawk
+    mawk nawk tclsh wish guile racket osascript Rscript julia erl elixir groovy scala jshell java dotnet
+    bc dc m4 psql mysql sqlite3 redis-cli mongosh
+    """
+)
+
+# Here the second word says what happens.
+SUBCOMMANDS = names(
+    """
+    git npm pnpm yarn cargo go docker podman kubectl helm pip pip3 uv poetry apt apt-get brew dnf gh make
+    just rustup terraform conda mvn gradle bundle gem composer
+    """
+)
+
+READERS = names(
+    """
+    cat head tail wc ls grep egrep fgrep sort cut tr nl stat du df pwd echo basename dirname realpath
+    readlink cmp comm md5sum sha1sum sha256sum sha512sum tree rg find diff test true false printf file od
+    hexdump strings tac rev fold paste join column
+    """
+)
+
+LOADERS = re.compile(r"(?:ld-linux|ld-musl|ld64|ld\.so|ld-)[\w.+-]*\Z")
+VERSIONED = re.compile(r"(python|pypy|perl|ruby|lua|php|node|pip)[0-9.]*\Z")
+
+# Options that run a program, write a file, or read a list of files. A long one also counts when abbreviated.
+OPTIONS: Mapping[str, Words] = {
+    "sort": ("-o", "--output", "--compress-program", "-T", "--temporary-directory", "--files0-from"),
+    "wc": ("--files0-from",),
+    "du": ("--files0-from", "-X", "--exclude-from"),
+    "tar": (
+        "-I",
+        "-F",
+        "--use-compress-program",
+        "--to-command",
+        "--checkpoint-action",
+        "--info-script",
+        "--new-volume-script",
+        "--rsh-command",
+        "--rmt-command",
+    ),
+    "rg": ("--pre", "--hostname-bin", "-z", "--search-zip"),
+    "find": (
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-delete",
+        "-fprint",
+        "-fprint0",
+        "-fprintf",
+        "-fls",
+        "-files0-from",
+    ),
+    "zip": ("-T", "-TT", "--test", "--unzip-command"),
+    "curl": (
+        "-K",
+        "--config",
+        "-o",
+        "-O",
+        "--output",
+        "--remote-name",
+        "--remote-name-all",
+        "-T",
+        "--upload-file",
+        "--engine",
+        "-c",
+        "--cookie-jar",
+        "-D",
+        "--dump-header",
+        "--trace",
+        "--trace-ascii",
+        "--stderr",
+    ),
+    "wget": (
+        "--use-askpass",
+        "-O",
+        "--output-document",
+        "-o",
+        "--output-file",
+        "-i",
+        "--input-file",
+        "--post-file",
+        "--body-file",
+        "-e",
+        "--execute",
+        "--config",
+    ),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "scp": ("-S", "-o", "-F"),
+    "sftp": ("-S", "-o", "-F", "-b", "-D"),
+    "date": ("-s", "--set", "-f", "--file"),
+    "tree": ("-o", "-R"),
+    "file": ("-m", "--magic-file", "-C", "--compile", "-f", "--files-from", "-z", "-Z"),
+    "printf": ("-v",),
+    "test": ("-v",),
+    "make": ("-f", "--file", "--makefile", "-C", "--directory", "--eval", "-I", "--include-dir"),
+    "npm": ("--script-shell", "--prefix", "--userconfig", "--globalconfig", "--node-options"),
+    "cargo": ("--config", "-Z", "--manifest-path"),
+    "diff": ("--to-file", "--from-file"),
+    "grep": ("-f", "--file"),
+    "split": ("--filter",),
+    "openssl": ("-engine", "-provider"),
+    "gcc": ("-wrapper", "-B", "-specs"),
+    "pip": ("--config-settings", "--global-option", "--python"),
+}
+
+GIT_GLOBAL = (
+    "-c",
+    "-C",
+    "--exec-path",
+    "--git-dir",
+    "--work-tree",
+    "--config-env",
+    "--namespace",
+    "--super-prefix",
+    "-p",
+    "--paginate",
+    "--attr-source",
+)
+GIT_OPTIONS = (
+    "--output",
+    "--open-files-in-pager",
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--ext-diff",
+    "--textconv",
+    "--no-index",
+    "--template",
+    "--config",
+    "--edit-description",
+    "--gpg-sign",
+    "--strategy-option",
+    "--contents",
+    "--remote-helper",
+    "--recurse-submodules",
+    "--separate-git-dir",
+)
+GIT_SHORT: Mapping[str, str] = {
+    "grep": "O",
+    "clone": "uc",
+    "fetch": "u",
+    "archive": "o",
+    "format-patch": "o",
+    "rebase": "x",
+    "bisect": "",
+    "ls-remote": "u",
+}
+# They run what the repository, or the line itself, says.
+GIT_VERBS = names(
+    """
+    config alias bisect filter-branch submodule difftool mergetool hook daemon shell instaweb send-email
+    credential remote-ext remote-fd
+    """
+)
+
+SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+SED_SUBSTITUTE = "|".join(
+    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gpiI0-9]*" for d in ("/", r"\|", "#", ",")
+)
+SED_COMMAND = rf"(?:{SED_ADDRESS}(?:,{SED_ADDRESS})?)?\s*!?\s*(?:[pdqQ=]|{SED_SUBSTITUTE})"
+SED_SCRIPT = re.compile(rf"\s*{SED_COMMAND}(?:\s*;\s*{SED_COMMAND})*\s*;?\s*\Z")
+SED_OPTIONS = frozenset(
+    {"-n", "-E", "-r", "-s", "-u", "-z", "-nE", "-En", "-nr", "-rn", "--quiet", "--silent", "--posix"}
+)
+
+
+NETWORK = names(
+    """
+    curl wget ssh scp sftp rsync nc ncat netcat telnet socat ftp lftp ping dig host nslookup whois mosh
+    """
+)
+
+# Reserved words of bash; quoted they are programs, but nobody needs a program of that name.
+KEYWORDS = names(
+    """
+    if then else elif fi do done case esac while until for select function time coproc { } ! [[ ]] in
+    """
+)

@@ -1,0 +1,219 @@
+"""What is known of common programs: which start others, which options run or write, which only read.
+
+This knowledge never allows anything by itself. It only takes away: a prefix that the owner listed still asks when the
+line uses it for something else (GTFOBins lists such uses), and a grant is not offered where it would cover too much.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from zerobot.security.program_tables import (
+    BUILTINS,
+    EDITORS,
+    GIT_GLOBAL,
+    GIT_OPTIONS,
+    GIT_SHORT,
+    GIT_VERBS,
+    INTERPRETERS,
+    LOADERS,
+    MASTERS,
+    NETWORK,
+    OPTIONS,
+    PRIVILEGE,
+    READERS,
+    SED_OPTIONS,
+    SED_SCRIPT,
+    SHELLS,
+    SUBCOMMANDS,
+    VERSIONED,
+    WRAPPERS,
+    Words,
+)
+
+
+def base_name(program: str) -> str:
+    """The name under which a program is known: without its folder and its version."""
+    name = program.rsplit("/", 1)[-1]
+    versioned = VERSIONED.match(name)
+    return versioned[1] if versioned else name
+
+
+def starts_others(program: str) -> bool:
+    """Whether a program, a builtin or a wrapper runs what its arguments say, or changes what later words mean."""
+    name = base_name(program)
+    return (
+        name in SHELLS
+        or name in WRAPPERS
+        or name in PRIVILEGE
+        or name in BUILTINS
+        or name in MASTERS
+        or name in EDITORS
+        or LOADERS.match(name) is not None
+    )
+
+
+def is_interpreter(program: str) -> bool:
+    """Whether a program runs a script that is given to it."""
+    return base_name(program) in INTERPRETERS
+
+
+def is_script_runner(program: str) -> bool:
+    """Whether the first plain argument of a program is a file that it executes."""
+    name = base_name(program)
+    return name in INTERPRETERS or name in SHELLS or name in (".", "source")
+
+
+def talks_to_network(program: str) -> bool:
+    """Whether a program is made for the network; others may use it too."""
+    return base_name(program) in NETWORK
+
+
+def hazard(words: Words) -> str:
+    """What a segment does that a listed prefix does not speak for; empty when nothing is known against it."""
+    program = words[0]
+    name = base_name(program)
+    if starts_others(program):
+        return f"{name} starts other programs or changes what commands mean"
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(words)
+    if name in INTERPRETERS:
+        return _interpreter_hazard(words)
+    found = _option_in(words[1:], OPTIONS.get(name, ()))
+    return f"{name} {found} runs or writes something" if found else ""
+
+
+def only_reads(words: Words) -> bool:
+    """Whether a segment is a known reader, used as one."""
+    if words[0] not in READERS:
+        return words[0] == "sed" and not hazard(words)
+    return not hazard(words)
+
+
+def grant_words(words: Words) -> Words:
+    """The prefix of a segment that "always" would stand for: as narrow as is still of use."""
+    if words[0] in READERS:
+        return words[:1]
+    if words[0] in SUBCOMMANDS and len(words) > 1 and re.fullmatch(r"[a-z][\w:-]*", words[1]):
+        return words[:2]
+    return words
+
+
+def _option_in(arguments: Sequence[str], options: Sequence[str]) -> str:
+    for word in arguments:
+        if word == "--":
+            return ""
+        for option in options:
+            if _uses(word, option):
+                return option
+    return ""
+
+
+def _uses(word: str, option: str) -> bool:
+    if option.startswith("--"):
+        given = word.partition("=")[0]
+        # getopt_long takes any unambiguous beginning.
+        return len(given) > 3 and option.startswith(given)
+    if len(option) == 2 and word.startswith("-") and not word.startswith("--"):
+        # Short options come bundled: `-no x` is `-n -o x`.
+        return option[1] in word[1:]
+    return word == option
+
+
+def _find_hazard(words: Words) -> str:
+    found = next((word for word in words[1:] if word in OPTIONS["find"]), "")
+    return f"find {found} runs or writes something" if found else ""
+
+
+def _tar_hazard(words: Words) -> str:
+    bundled = words[1] if len(words) > 1 and not words[1].startswith("-") else ""
+    if set(bundled) & set("IF"):
+        return "tar starts another program"
+    found = _option_in(words[1:], OPTIONS["tar"])
+    return f"tar {found} starts another program" if found else ""
+
+
+def _git_hazard(words: Words) -> str:
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        if _option_in(rest[:1], GIT_GLOBAL):
+            return f"git {rest[0].partition('=')[0]} changes which programs git starts"
+        rest.pop(0)
+    if not rest:
+        return ""
+    verb, arguments = rest[0], rest[1:]
+    if verb in GIT_VERBS:
+        return f"git {verb} can start other programs"
+    short = tuple(f"-{letter}" for letter in GIT_SHORT.get(verb, ""))
+    found = _option_in(arguments, (*GIT_OPTIONS, *short))
+    if not found and any(word.startswith("ext::") for word in arguments):
+        found = "ext::"
+    return f"git {verb} {found} runs or writes something" if found else ""
+
+
+def _sed_hazard(words: Words) -> str:
+    scripts, arguments, explicit = [], list(words[1:]), False
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        if option in ("-e", "--expression") and arguments:
+            scripts.append(arguments.pop(0))
+            explicit = True
+        elif option not in SED_OPTIONS:
+            return f"sed {option} is not known to only read"
+    if not explicit and arguments:
+        scripts.append(arguments.pop(0))
+    if any(word.startswith("-") and word != "-" for word in arguments):
+        return "sed has options after its files"
+    if all(len(script) < 500 and SED_SCRIPT.match(script) for script in scripts):
+        return ""
+    return "the sed script could run or write something"
+
+
+def _awk_hazard(words: Words) -> str:
+    arguments = list(words[1:])
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        if option == "-F" and arguments:
+            arguments.pop(0)
+        elif not re.fullmatch(r"-F[^/]{1,3}", option):
+            return f"awk {option} is not known to only read"
+    if not arguments or re.search(r"system|getline|print[^}]*[|>]|\||@|>|close|fflush", arguments[0]):
+        return "the awk program could run or write something"
+    return ""
+
+
+_INLINE_CODE = re.compile(
+    r"-(?:[a-zA-Z]*[ceErRpPmi]|-eval|-print|-exec|-execute|-command|-require|-import|-inspect.*)?(?:=.*)?\Z"
+)
+
+
+def _interpreter_hazard(words: Words) -> str:
+    name = base_name(words[0])
+    if len(words) == 1:
+        return f"{name} would run what it is fed"
+    first = words[1]
+    if first.startswith("-") and first not in ("-V", "--version", "-u", "-B"):
+        detail = "runs code of the line" if _INLINE_CODE.match(first) else "may run something"
+        return f"{name} {first} {detail}"
+    if name in ("psql", "mysql", "sqlite3", "redis-cli", "mongosh", "bc", "dc", "m4"):
+        return f"{name} runs statements that may start programs"
+    return ""
+
+
+def _uv_hazard(words: Words) -> str:
+    if len(words) > 1 and words[1] in ("run", "exec", "x", "tool", "dlx"):
+        return f"{words[0]} {words[1]} starts other programs"
+    return ""
+
+
+_SPECIAL: Mapping[str, Callable[[Words], str]] = {
+    "find": _find_hazard,
+    "tar": _tar_hazard,
+    "git": _git_hazard,
+    "sed": _sed_hazard,
+    "gsed": _sed_hazard,
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_hazard),
+    **dict.fromkeys(
+        ("uv", "poetry", "pdm", "hatch", "pnpm", "yarn", "conda", "docker", "podman", "kubectl"), _uv_hazard
+    ),
+}

@@ -1,0 +1,260 @@
+"""The words of an approval prompt: drawn from the frozen call, escaped, and with no line that a model could fake.
+
+Every line has a label of ours. The lines of an argument of several lines are numbered, so that none of them can pass
+for a line of the prompt itself. What does not fit goes whole into an attached file.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine
+from zerobot.security.redact import MASK, Redactor
+from zerobot.security.visible import escape, is_hidden, lookalikes, one_line
+
+MAX_LINE = 400
+"""Characters of one shown line."""
+MAX_SHOWN = 1_400
+"""Characters of all argument lines together: with the rest it fits into one message everywhere."""
+MAX_LINES = 40
+
+# A long run of blanks or of an invisible character pushes what follows out of sight.
+_RUN = re.compile(r"(.)\1{7,}", re.DOTALL)
+_MIXED = re.compile(r"[^\W\d_]*(?:[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z])[^\W\d_]*")
+_HOST = re.compile(r"://(?:[^/\s@]*@)?([^/\s:@?#\"']+)")
+
+SCHEDULE = "schedule"
+"""The `platform` of an asker that is no person but a schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """One argument as text: redacted, not yet escaped."""
+
+    name: str
+    text: str
+
+
+def approval_prompt(approval: Approval, redactor: Redactor, now: datetime) -> ApprovalPrompt:
+    """Draw a prompt: with buttons while the approval is pending, with its outcome afterwards.
+
+    Args:
+        approval: As it stands in the store.
+        redactor: Masks secrets in the arguments; the words around them stay.
+        now: UTC, for the time that is left.
+    """
+    arguments = [_Argument(name, redactor.clean(_text_of(value))) for name, value in approval.arguments.items()]
+    shown, cut = _argument_lines(arguments)
+    is_open = approval.state is ApprovalState.PENDING
+    lines = [
+        PromptLine(kind="title", text=f"{_title(approval.state)}: {one_line(approval.tool)}"),
+        *(shown or [PromptLine(kind="argument", label="arguments", text="none")]),
+        *_circumstances(approval),
+        *_notes(arguments, cut=cut),
+    ]
+    if is_open:
+        lines.append(_field("expires", _expiry(approval.expires_at, now)))
+        lines.append(_field("code", approval.code))
+    else:
+        lines.append(PromptLine(kind="outcome", text=outcome_text(approval)))
+    return ApprovalPrompt(
+        approval=approval.id,
+        code=approval.code,
+        lines=tuple(lines),
+        attachment=_attachment(approval, arguments) if cut else None,
+        open=is_open,
+        grantable=approval.grantable and is_open,
+    )
+
+
+def outcome_text(approval: Approval) -> str:
+    """One line: what was decided, by whom, when, and why; for a pending one, that it is pending."""
+    at = f" on {_time(approval.decided_at)}" if approval.decided_at else ""
+    by = f" by {_person(approval.decided_by_name, str(approval.decided_by))}" if approval.decided_by else ""
+    because = f" Reason: {one_line(approval.reason)}" if approval.reason else ""
+    match approval.state:
+        case ApprovalState.PENDING:
+            return "Not decided yet."
+        case ApprovalState.APPROVED:
+            return f"Approved{by}{at}.{because}"
+        case ApprovalState.DENIED:
+            return f"Denied{by}{at}. It does not run.{because}"
+        case ApprovalState.EXPIRED:
+            return f"Expired on {_time(approval.decided_at or approval.expires_at)}: nobody decided. It does not run."
+        case ApprovalState.CANCELLED:
+            why = one_line(approval.reason) or "withdrawn"
+            return f"Closed{by}{at}: {why}. It does not run."
+
+
+def _title(state: ApprovalState) -> str:
+    return {
+        ApprovalState.PENDING: "Approval needed",
+        ApprovalState.APPROVED: "Approved",
+        ApprovalState.DENIED: "Denied",
+        ApprovalState.EXPIRED: "Expired",
+        ApprovalState.CANCELLED: "Closed",
+    }[state]
+
+
+def _circumstances(approval: Approval) -> Iterator[PromptLine]:
+    if approval.asker.platform == SCHEDULE:
+        yield _field("asked by", f"the schedule {approval.asker.id} (no person)")
+    else:
+        yield _field("asked by", _person(approval.asker_name, str(approval.asker)))
+    yield _field("chat", str(approval.place))
+    if approval.description:
+        yield _field("does", approval.description)
+    yield _field("why asked", approval.why)
+    if approval.sandbox:
+        yield _field("held by", approval.sandbox)
+
+
+def _field(label: str, text: str) -> PromptLine:
+    return PromptLine(kind="field", label=label, text=_shortened(one_line(text)))
+
+
+def _person(name: str, identity: str) -> str:
+    return f"{one_line(name)} ({one_line(identity)})" if name else one_line(identity)
+
+
+def _text_of(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# -- the arguments ----------------------------------------------------------------------------------------------------
+
+
+def _argument_lines(arguments: list[_Argument]) -> tuple[list[PromptLine], bool]:
+    """The shown lines of all arguments, and whether anything of them is not shown."""
+    lines: list[PromptLine] = []
+    room, cut = MAX_SHOWN, False
+    for argument in arguments:
+        # Whatever is left out, each argument keeps at least one line that names it.
+        for label, text in _numbered(argument):
+            shown, shortened = _collapsed(text)
+            cut = cut or shortened
+            if len(shown) > min(room, MAX_LINE):
+                shown, cut = _shortened(shown, max(min(room, MAX_LINE), 40)), True
+            if len(lines) >= MAX_LINES or room <= 0:
+                lines.append(PromptLine(kind="argument", label=label, text="… (in the attached file)"))
+                cut = True
+                break
+            room -= len(shown) + len(label)
+            lines.append(PromptLine(kind="argument", label=label, text=shown))
+    return lines, cut
+
+
+def _numbered(argument: _Argument) -> Iterator[tuple[str, str]]:
+    """Labels and raw lines of an argument. Long runs of empty lines are told as a count in the label."""
+    name = one_line(argument.name)
+    if not argument.text:
+        yield f"{name} (empty)", ""
+        return
+    raw = argument.text.split("\n")
+    if len(raw) == 1:
+        yield name, raw[0]
+        return
+    number = 0
+    while number < len(raw):
+        last = number
+        while last + 1 < len(raw) and not raw[number].strip(" \t") and not raw[last + 1].strip(" \t"):
+            last += 1
+        if last - number >= 3:
+            yield f"{name} lines {number + 1}-{last + 1} (empty)", ""
+            number = last + 1
+            continue
+        yield f"{name} line {number + 1}", raw[number]
+        number += 1
+
+
+def _collapsed(line: str) -> tuple[str, bool]:
+    """One escaped line in which long runs are told as a count, and whether there was such a run."""
+    collapsed = False
+
+    def tell(match: re.Match[str]) -> str:
+        nonlocal collapsed
+        ch = match[1]
+        if ch not in " \t" and not is_hidden(ch):
+            return match[0]
+        collapsed = True
+        return f"⟨{len(match[0])} times {'blank' if ch == ' ' else one_line(ch)}⟩"
+
+    return one_line(_RUN.sub(tell, line)), collapsed
+
+
+def _shortened(text: str, limit: int = MAX_LINE) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _notes(arguments: list[_Argument], *, cut: bool) -> Iterator[PromptLine]:
+    whole = "\n".join(argument.text for argument in arguments)
+    if cut:
+        yield _note("shown in part; the attached file has all of it")
+    if MASK in whole:
+        yield _note(f"{MASK} stands for a secret")
+    if any(is_hidden(ch) for ch in whole):
+        yield _note("it holds invisible or control characters, written here as \\u{…}")
+    odd = lookalikes(whole)
+    if odd:
+        yield _note("characters that look like others: " + ", ".join(f"{ch} (U+{ord(ch):04X})" for ch in odd[:8]))
+    mixed = list(dict.fromkeys(_MIXED.findall(whole)))
+    if mixed:
+        yield _note("words of mixed alphabets: " + ", ".join(_ascii(word) for word in mixed[:8]))
+    for host in dict.fromkeys(_HOST.findall(whole)):
+        if not host.isascii():
+            yield _note(f"the host {one_line(host)} is {_ascii_host(host)}")
+
+
+def _note(text: str) -> PromptLine:
+    return PromptLine(kind="note", label="note", text=_shortened(text))
+
+
+def _ascii(text: str) -> str:
+    return "".join(ch if ch.isascii() else f"\\u{{{ord(ch):x}}}" for ch in text)
+
+
+def _ascii_host(host: str) -> str:
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return _ascii(host)
+
+
+def _attachment(approval: Approval, arguments: list[_Argument]) -> str:
+    """Everything, as a text file: each line of an argument behind a bar, escaped but not cut."""
+    parts = [f"Request {approval.code}", f"tool: {one_line(approval.tool)}"]
+    parts += [f"{line.label}: {line.text}" for line in _circumstances(approval)]
+    for argument in arguments:
+        parts.append(f"\n{one_line(argument.name)}:")
+        parts += [f"| {line}" for line in escape(argument.text.replace("\t", "\\t")).split("\n")]
+    return "\n".join(parts) + "\n"
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _expiry(at: datetime, now: datetime) -> str:
+    left = at - now
+    if left <= timedelta(0):
+        return f"{_time(at)} (now)"
+    return f"{_time(at)} (in {_duration(left)})"
+
+
+def _duration(left: timedelta) -> str:
+    minutes = max(round(left.total_seconds() / 60), 1)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = round(minutes / 60)
+    return f"{hours} h" if hours < 48 else f"{round(hours / 24)} days"
+
+
+def arguments_preview(arguments: Mapping[str, object], redactor: Redactor, limit: int = 120) -> str:
+    """One escaped, redacted line of arguments for lists and logs, cut to `limit` characters."""
+    pairs = (f"{one_line(name)}={one_line(redactor.clean(_text_of(value)))}" for name, value in arguments.items())
+    return _shortened(" ".join(pairs), limit)

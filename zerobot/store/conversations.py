@@ -1,0 +1,186 @@
+"""Conversations: one stream of messages each, found by its key."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from zerobot.core.ids import ConversationId
+from zerobot.core.places import ConversationKey, Place
+from zerobot.store.columns import moment, moment_or_none, place_columns, place_of, stamp
+from zerobot.store.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A conversation's row."""
+
+    id: ConversationId
+    key: ConversationKey
+    direct: bool
+    epoch: int
+    """Raised by a reset; a turn of an older epoch adds nothing to the history any more."""
+    window_seq: int
+    """The first message in the model's view."""
+    model: str
+    """Chosen for this conversation; empty: the agent's."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSummary:
+    """A conversation as a list shows it."""
+
+    conversation: Conversation
+    last_activity: datetime
+    messages: int
+    waiting: int
+    """Inputs that no turn has taken yet."""
+    state: str
+    """`idle`, or what its open turn is: `running`, `suspended`, `paused`."""
+
+
+_FIND = """
+    SELECT * FROM conversations
+    WHERE channel = :channel AND chat = :chat AND thread = :thread AND sender = :sender
+"""
+_INSERT = """
+    INSERT INTO conversations (channel, chat, thread, sender, direct, created_at)
+    VALUES (:channel, :chat, :thread, :sender, :direct, :now) RETURNING id
+"""
+_GET = "SELECT * FROM conversations WHERE id = :conversation"
+_AT = "SELECT * FROM conversations WHERE channel = :channel AND chat = :chat AND thread = :thread ORDER BY id"
+_LIST = """
+    SELECT c.*,
+        (SELECT count(*) FROM messages m WHERE m.conversation_id = c.id) AS messages,
+        (SELECT max(m.created_at) FROM messages m WHERE m.conversation_id = c.id) AS last_message,
+        (SELECT max(i.accepted_at) FROM inbox i WHERE i.conversation_id = c.id) AS last_input,
+        (SELECT count(*) FROM inbox i WHERE i.conversation_id = c.id AND i.state = 'waiting') AS waiting,
+        (SELECT t.state FROM turns t WHERE t.conversation_id = c.id AND t.state <> 'finished') AS turn_state
+    FROM conversations c ORDER BY c.id
+"""
+_RESET = """
+    UPDATE conversations SET epoch = epoch + 1,
+        window_seq = 1 + coalesce((SELECT max(id) FROM messages WHERE conversation_id = :conversation), 0)
+    WHERE id = :conversation
+"""
+_SET_MODEL = "UPDATE conversations SET model = :model WHERE id = :conversation"
+_EXPORT_MESSAGES = "SELECT * FROM messages WHERE conversation_id = :conversation ORDER BY id"
+_EXPORT_CALLS = "SELECT * FROM tool_calls WHERE conversation_id = :conversation ORDER BY message_id, position"
+
+
+def ensure(db: sqlite3.Connection, key: ConversationKey, direct: bool, now: datetime) -> ConversationId:  # noqa: FBT001 - one of its columns
+    """The conversation with this key, made if there is none yet; `direct` is as it was when it was made."""
+    values = _key_columns(key)
+    row = db.execute(_FIND, values).fetchone()
+    if row is None:
+        row = db.execute(_INSERT, values | {"direct": direct, "now": stamp(now)}).fetchone()
+    return ConversationId(row["id"])
+
+
+class Conversations:
+    """Conversations, a transaction a method."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, conversation: ConversationId) -> Conversation | None:
+        """A conversation by its id."""
+        return await self._database.read(partial(_first, sql=_GET, values={"conversation": conversation}))
+
+    async def find(self, key: ConversationKey) -> Conversation | None:
+        """A conversation by its key."""
+        return await self._database.read(partial(_first, sql=_FIND, values=_key_columns(key)))
+
+    async def at(self, place: Place) -> list[Conversation]:
+        """The conversations in a place: several where people in it have their own."""
+        values = place_columns(place)
+        return await self._database.read(lambda db: [conversation_of(row) for row in db.execute(_AT, values)])
+
+    async def reset(self, conversation: ConversationId) -> bool:
+        """Start afresh: what was said stays stored, but the model sees none of it. False: no such conversation."""
+        return await self._change(_RESET, conversation=conversation)
+
+    async def set_model(self, conversation: ConversationId, model: str) -> bool:
+        """Choose the model of a conversation; empty: the agent's again. False: no such conversation."""
+        return await self._change(_SET_MODEL, conversation=conversation, model=model)
+
+    async def export(self, conversation: ConversationId) -> list[dict[str, object]]:
+        """All that was said in it, resets or not, as plain values: a message with its calls each, oldest first."""
+
+        def transaction(db: sqlite3.Connection) -> list[dict[str, object]]:
+            calls: dict[int, list[dict[str, object]]] = {}
+            for row in db.execute(_EXPORT_CALLS, {"conversation": conversation}):
+                calls.setdefault(row["message_id"], []).append(_exported_call(row))
+            rows = db.execute(_EXPORT_MESSAGES, {"conversation": conversation})
+            return [_exported_message(row, calls.get(row["id"], [])) for row in rows]
+
+        return await self._database.read(transaction)
+
+    async def list(self) -> "list[ConversationSummary]":
+        """All conversations, the one that was active last first."""
+        summaries = await self._database.read(lambda db: [_summary(row) for row in db.execute(_LIST)])
+        return sorted(summaries, key=lambda summary: summary.last_activity, reverse=True)
+
+    async def _change(self, sql: str, **values: object) -> bool:
+        return await self._database.write(lambda db: db.execute(sql, values).rowcount == 1)
+
+
+def conversation_of(row: sqlite3.Row) -> Conversation:
+    """A row of the table as a value."""
+    return Conversation(
+        id=ConversationId(row["id"]),
+        key=ConversationKey(place_of(row), row["sender"]),
+        direct=bool(row["direct"]),
+        epoch=row["epoch"],
+        window_seq=row["window_seq"],
+        model=row["model"],
+        created_at=moment(row["created_at"]),
+    )
+
+
+def _key_columns(key: ConversationKey) -> dict[str, object]:
+    return {**place_columns(key.place), "sender": key.sender}
+
+
+def _first(db: sqlite3.Connection, sql: str, values: dict[str, object]) -> Conversation | None:
+    row = db.execute(sql, values).fetchone()
+    return None if row is None else conversation_of(row)
+
+
+def _summary(row: sqlite3.Row) -> ConversationSummary:
+    conversation = conversation_of(row)
+    said = (moment_or_none(row["last_message"]), moment_or_none(row["last_input"]))
+    return ConversationSummary(
+        conversation=conversation,
+        last_activity=max((each for each in said if each is not None), default=conversation.created_at),
+        messages=row["messages"],
+        waiting=row["waiting"],
+        state=row["turn_state"] or "idle",
+    )
+
+
+def _exported_message(row: sqlite3.Row, calls: list[dict[str, object]]) -> dict[str, object]:
+    return {
+        "seq": row["id"],
+        "turn": row["turn_id"],
+        "role": row["role"],
+        "text": row["text"],
+        "at": row["created_at"],
+        "extra": json.loads(row["extra"]),
+        "calls": calls,
+    }
+
+
+def _exported_call(row: sqlite3.Row) -> dict[str, object]:
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "arguments": json.loads(row["arguments"]),
+        "state": row["state"],
+        "code": row["code"],
+        "result": row["result"],
+        "started_at": row["started_at"],
+        "finished_at": row["finished_at"],
+    }

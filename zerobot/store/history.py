@@ -1,0 +1,134 @@
+"""Messages and tool calls: how they lie in the database, and the valid history that is made of them."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from zerobot.core.ids import CallId, ConversationId, TurnId
+from zerobot.core.messages import (
+    AssistantMessage,
+    History,
+    Message,
+    RecordedCall,
+    ResultCode,
+    StoredFile,
+    ToolResult,
+    UserMessage,
+)
+
+# Only messages of the conversation's current epoch: what a turn writes after /new stays out of the new history.
+MESSAGES = """
+    SELECT m.id, m.turn_id, m.role, m.text, m.extra
+    FROM messages m JOIN turns t ON t.id = m.turn_id JOIN conversations c ON c.id = m.conversation_id
+    WHERE m.conversation_id = :conversation AND m.id >= c.window_seq AND t.epoch = c.epoch
+    ORDER BY m.id
+"""
+CALLS = """
+    SELECT id, message_id, position, wire_id, name, arguments, raw_arguments, state, code, result, receipt
+    FROM tool_calls WHERE conversation_id = :conversation AND message_id >= :first
+    ORDER BY message_id, position
+"""
+NEVER_FINISHED = ToolResult(
+    code=ResultCode.INTERRUPTED,
+    text="This call was interrupted; whether it took effect is not known. Do not assume that it did.",
+)
+
+
+def load_history(db: sqlite3.Connection, conversation: ConversationId) -> History:
+    """Read the messages in the model's view, valid whatever lies in the database; only the last round may be open."""
+    rows = db.execute(MESSAGES, {"conversation": conversation}).fetchall()
+    if not rows:
+        return History()
+    calls = db.execute(CALLS, {"conversation": conversation, "first": rows[0]["id"]}).fetchall()
+    by_message: dict[int, list[RecordedCall]] = {}
+    for row in calls:
+        by_message.setdefault(row["message_id"], []).append(call_of(row))
+    return History(project([message_of(row, by_message.get(row["id"], ())) for row in rows]))
+
+
+def project(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Make a valid history of what is stored.
+
+    A call without a result is closed as interrupted unless its round is the last message; messages that say nothing
+    are left out, and so is whatever stands before the first user message.
+    """
+    kept: list[Message] = []
+    last = len(messages) - 1
+    for index, message in enumerate(messages):
+        if isinstance(message, UserMessage):
+            kept.append(message)
+        elif kept and not message.says_nothing:
+            kept.append(message if index == last else _closed(message))
+    return tuple(kept)
+
+
+def _closed(message: AssistantMessage) -> AssistantMessage:
+    if not message.open_calls:
+        return message
+    calls = tuple(call if call.result else replace(call, result=NEVER_FINISHED) for call in message.calls)
+    return replace(message, calls=calls)
+
+
+def call_of(row: sqlite3.Row) -> RecordedCall:
+    """Bring a row of `tool_calls` into its value."""
+    finished = row["state"] == "finished"
+    result = ToolResult(code=ResultCode(row["code"]), text=row["result"], receipt=row["receipt"]) if finished else None
+    return RecordedCall(
+        id=CallId(row["id"]),
+        wire_id=row["wire_id"],
+        name=row["name"],
+        arguments=json.loads(row["arguments"]),
+        raw_arguments=row["raw_arguments"],
+        position=row["position"],
+        started=row["state"] != "recorded",
+        result=result,
+    )
+
+
+def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
+    """Bring a row of `messages` into its value, with the calls that belong to it."""
+    extra: Mapping[str, object] = json.loads(row["extra"])
+    if row["role"] == "user":
+        return UserMessage(
+            seq=row["id"],
+            turn=TurnId(row["turn_id"]),
+            text=row["text"],
+            speaker=str(extra.get("speaker", "")),
+            files=tuple(StoredFile(**file) for file in _list(extra, "files")),
+            note=str(extra.get("note", "")),
+        )
+    return AssistantMessage(
+        seq=row["id"],
+        turn=TurnId(row["turn_id"]),
+        text=row["text"],
+        calls=tuple(calls),
+        reasoning=tuple(_list(extra, "reasoning")),
+        partial=bool(extra.get("partial", False)),
+        notice=str(extra.get("notice", "")),
+    )
+
+
+def _list(extra: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    value = extra.get(key, [])
+    assert isinstance(value, list), "written by extra_of below"
+    return value
+
+
+def extra_of(message: Message) -> str:
+    """What of a message has no column of its own, as JSON; empty fields are left out."""
+    if isinstance(message, UserMessage):
+        fields: dict[str, object] = {
+            "speaker": message.speaker,
+            "files": [
+                {"kind": f.kind, "name": f.name, "mime": f.mime, "size": f.size, "path": f.path} for f in message.files
+            ],
+            "note": message.note,
+        }
+    else:
+        fields = {
+            "reasoning": [dict(block) for block in message.reasoning],
+            "partial": message.partial,
+            "notice": message.notice,
+        }
+    return json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)

@@ -1,0 +1,206 @@
+"""The inbox: accepted envelopes, stored before the platform is told that we have them."""
+
+import sqlite3
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from zerobot.core.admission import Admission, Answer
+from zerobot.core.clock import Clock
+from zerobot.core.envelope import Acceptance, EnvelopeEdit, InboundEnvelope
+from zerobot.core.ids import ConversationId, InboxId
+from zerobot.core.places import Identity, Place
+from zerobot.store import conversations
+from zerobot.store.columns import place_columns, stamp
+from zerobot.store.database import Database
+from zerobot.store.envelope_json import decode_envelope, encode_envelope
+from zerobot.store.pairing import PairingRequest, pair_check
+
+QUEUE_LIMIT = 16
+"""Inputs that may wait in a conversation; one more is refused, and its sender is told."""
+
+IDS_KEPT = timedelta(days=30)
+"""How much longer than its envelope an event's id is known: platforms repeat events hours and days later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """What became of an envelope."""
+
+    outcome: Acceptance
+    inbox_id: InboxId | None = None
+    """Set when it was accepted."""
+    conversation: ConversationId | None = None
+    """Set when it was accepted, is known already, or its conversation's queue is full."""
+    pairing: PairingRequest | None = None
+    """Set when a stranger has to be told his code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCommand:
+    """A command that nobody has carried out yet."""
+
+    id: InboxId
+    conversation: ConversationId
+    envelope: InboundEnvelope
+
+
+_SEEN = "SELECT conversation_id FROM inbox WHERE channel = :channel AND event_id = :event"
+_INSERT = """
+    INSERT INTO inbox
+        (channel, event_id, conversation_id, message_id, sender, album, state, envelope, accepted_at)
+    VALUES (:channel, :event, :conversation, :message, :sender, :album, :state, :envelope, :now) RETURNING id
+"""
+_WAITING_COUNT = "SELECT count(*) FROM inbox WHERE conversation_id = :conversation AND state = 'waiting'"
+_EDITABLE = """
+    SELECT i.id, i.envelope FROM inbox i JOIN conversations c ON c.id = i.conversation_id
+    WHERE c.channel = :channel AND c.chat = :chat AND i.message_id = :message AND i.message_id <> ''
+        AND i.sender = :sender AND i.state = 'waiting'
+"""
+_REPLACE = "UPDATE inbox SET envelope = :envelope WHERE id = :id"
+_CANCEL = "UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = :id"
+_COMMANDS = "SELECT id, conversation_id, envelope FROM inbox WHERE state = 'command' ORDER BY id"
+_COMMAND_DONE = "UPDATE inbox SET state = 'done' WHERE id = :id AND state = 'command'"
+_WROTE_LATELY = """
+    SELECT 1 FROM inbox i JOIN conversations c ON c.id = i.conversation_id
+    WHERE c.channel = :channel AND c.chat = :chat AND c.thread = :thread
+        AND i.sender = :sender AND i.accepted_at >= :since LIMIT 1
+"""
+_BLANK = """
+    UPDATE inbox SET envelope = ''
+    WHERE state IN ('done', 'cancelled') AND envelope <> '' AND accepted_at < :before
+"""
+_DELETE = "DELETE FROM inbox WHERE state IN ('done', 'cancelled') AND accepted_at < :before"
+
+
+class Inbox:
+    """The inbox, a transaction a method."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def accept(
+        self, envelope: InboundEnvelope, admission: Admission, *, is_command: bool, queue_limit: int = QUEUE_LIMIT
+    ) -> Accepted:
+        """Store an envelope, or say why not: it is known already, its sender may not talk, the queue is full.
+
+        What a stranger writes is not stored. A message for which there was no room is not either, but its id is, so
+        that a repeat of it isn't answered twice.
+
+        Args:
+            envelope: In the common form.
+            admission: The settings of its channel.
+            is_command: Carried out at once, beside the queue, so it finds room in a full one.
+            queue_limit: Inputs that may wait in the conversation.
+
+        Raises:
+            StorageError: It is not stored; the platform must not be told that we have it.
+        """
+        now = self._clock.now()
+        text = encode_envelope(envelope)
+
+        def transaction(db: sqlite3.Connection) -> Accepted:
+            seen = db.execute(_SEEN, {"channel": envelope.place.channel, "event": envelope.event_id}).fetchone()
+            if seen is not None:
+                return Accepted(outcome=Acceptance.DUPLICATE, conversation=ConversationId(seen["conversation_id"]))
+            answer, request = pair_check(db, envelope, admission, now)
+            if answer is Answer.REFUSED:
+                return Accepted(outcome=Acceptance.NOT_ALLOWED)
+            if answer is Answer.PAIRING:
+                return Accepted(outcome=Acceptance.PAIRING, pairing=request)
+            conversation = conversations.ensure(db, envelope.conversation, envelope.direct, now)
+            if is_command:
+                inbox_id = _insert(db, envelope, conversation, "command", text, now)
+            elif _waiting_count(db, conversation) >= queue_limit:
+                _insert(db, envelope, conversation, "cancelled", "", now)
+                return Accepted(outcome=Acceptance.FULL, conversation=conversation)
+            else:
+                inbox_id = _insert(db, envelope, conversation, "waiting", text, now)
+            return Accepted(outcome=Acceptance.ACCEPTED, inbox_id=inbox_id, conversation=conversation)
+
+        return await self._database.write(transaction)
+
+    async def edit(self, edit: EnvelopeEdit) -> bool:
+        """Change a message that still waits, or cancel it (text None); False: it doesn't, or somebody else wrote it."""
+        values = place_columns(edit.place) | {"message": edit.message_id, "sender": str(edit.sender)}
+
+        def transaction(db: sqlite3.Connection) -> bool:
+            rows = db.execute(_EDITABLE, values).fetchall()
+            for row in rows:
+                if edit.text is None:
+                    db.execute(_CANCEL, {"id": row["id"]})
+                else:
+                    changed = replace(decode_envelope(row["envelope"]), text=edit.text)
+                    db.execute(_REPLACE, {"id": row["id"], "envelope": encode_envelope(changed)})
+            return bool(rows)
+
+        return await self._database.write(transaction)
+
+    async def commands_waiting(self) -> list[WaitingCommand]:
+        """Commands that were accepted and not carried out, oldest first."""
+        return await self._database.read(lambda db: [_command(row) for row in db.execute(_COMMANDS)])
+
+    async def command_done(self, command: InboxId) -> None:
+        """A command was carried out."""
+
+        def transaction(db: sqlite3.Connection) -> None:
+            db.execute(_COMMAND_DONE, {"id": command})
+
+        await self._database.write(transaction)
+
+    async def wrote_lately(self, identity: Identity, place: Place, since: datetime) -> bool:
+        """Whether a person has written in a place since some time (UTC)."""
+        values = place_columns(place) | {"sender": str(identity), "since": stamp(since)}
+        return await self._database.read(lambda db: db.execute(_WROTE_LATELY, values).fetchone() is not None)
+
+    async def waiting_count(self, conversation: ConversationId) -> int:
+        """How many inputs wait in a conversation."""
+        return await self._database.read(lambda db: _waiting_count(db, conversation))
+
+    async def forget_old(self, before: datetime) -> int:
+        """Empty the envelopes that were worked off and came before `before` (UTC); much later their ids go too.
+
+        Returns:
+            How many rows are gone for good.
+        """
+        values = {"before": stamp(before)}
+
+        def transaction(db: sqlite3.Connection) -> int:
+            db.execute(_BLANK, values)
+            return db.execute(_DELETE, {"before": stamp(before - IDS_KEPT)}).rowcount
+
+        return await self._database.write(transaction)
+
+
+def _insert(
+    db: sqlite3.Connection,
+    envelope: InboundEnvelope,
+    conversation: ConversationId,
+    state: str,
+    text: str,
+    now: datetime,
+) -> InboxId:
+    values = {
+        "channel": envelope.place.channel,
+        "event": envelope.event_id,
+        "conversation": conversation,
+        "message": envelope.message_id,
+        "sender": str(envelope.sender),
+        "album": envelope.album,
+        "state": state,
+        "envelope": text,
+        "now": stamp(now),
+    }
+    return InboxId(db.execute(_INSERT, values).fetchone()["id"])
+
+
+def _waiting_count(db: sqlite3.Connection, conversation: ConversationId) -> int:
+    return int(db.execute(_WAITING_COUNT, {"conversation": conversation}).fetchone()[0])
+
+
+def _command(row: sqlite3.Row) -> WaitingCommand:
+    return WaitingCommand(
+        id=InboxId(row["id"]),
+        conversation=ConversationId(row["conversation_id"]),
+        envelope=decode_envelope(row["envelope"]),
+    )

@@ -1,0 +1,450 @@
+"""Turns: what a conversation works on next, and each thing that a turn commits on its way."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from zerobot.core.approvals import Approval
+from zerobot.core.clock import Clock
+from zerobot.core.envelope import InboundEnvelope, TurnOrigin
+from zerobot.core.events import Outcome, StopReason
+from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId, new_turn_id
+from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolResult, UserMessage
+from zerobot.core.usage import Usage
+from zerobot.store import approvals, outbox, usage
+from zerobot.store.database import Database
+from zerobot.store.envelope_json import decode_envelope
+from zerobot.store.history import NEVER_FINISHED, extra_of, load_history
+from zerobot.store.turn_rows import (
+    AttemptUsage,
+    Ending,
+    NextWork,
+    PauseRequest,
+    Superseded,
+    Supersedes,
+    Turn,
+    WaitingInput,
+    turn_of,
+)
+
+ALBUM_QUIET = timedelta(seconds=1)
+"""An album's pictures come as events of their own; it is complete when none has come for this long."""
+
+TURN = """
+    SELECT t.*, c.channel, c.chat, c.thread, c.direct, c.model, c.epoch AS now_epoch
+    FROM turns t JOIN conversations c ON c.id = t.conversation_id
+"""
+OPEN_TURN = TURN + " WHERE t.conversation_id = :conversation AND t.state <> 'finished'"
+TURN_BY_ID = TURN + " WHERE t.id = :turn"
+WAITING = """
+    SELECT id, envelope, album, accepted_at FROM inbox
+    WHERE conversation_id = :conversation AND state = 'waiting' ORDER BY id
+"""
+CONVERSATION = "SELECT epoch FROM conversations WHERE id = :conversation"
+BEGIN = """
+    INSERT INTO turns (id, conversation_id, epoch, origin, asker, asker_name, reply_to, state, preface, started_at)
+    VALUES (:id, :conversation, :epoch, :origin, :asker, :asker_name, :reply_to, 'running', :preface, :now)
+"""
+TAKE = "UPDATE inbox SET state = 'taken', turn_id = :turn WHERE id = :id"
+SET_STATE = "UPDATE turns SET state = :state WHERE id = :turn AND state <> 'finished'"
+UNDECIDED = "SELECT count(*) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
+LAST_SHOWN = "SELECT max(coalesce(shown_at, '9999')) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
+
+INSERT_MESSAGE = """
+    INSERT INTO messages (conversation_id, turn_id, role, text, extra, created_at)
+    VALUES (:conversation, :turn, :role, :text, :extra, :now) RETURNING id
+"""
+INSERT_CALL = """
+    INSERT INTO tool_calls
+        (id, message_id, conversation_id, turn_id, position, wire_id, name, arguments, raw_arguments, state)
+    VALUES (:id, :message, :conversation, :turn, :position, :wire_id, :name, :arguments, :raw_arguments, 'recorded')
+"""
+WIRE_ID_TAKEN = "SELECT 1 FROM tool_calls WHERE conversation_id = :conversation AND wire_id = :wire_id"
+SET_EXTRA = "UPDATE messages SET text = :text, extra = :extra WHERE id = :seq"
+SET_ARGUMENTS = "UPDATE tool_calls SET arguments = :arguments WHERE id = :call AND state = 'recorded'"
+START_CALL = "UPDATE tool_calls SET state = 'started', started_at = :now WHERE id = :call AND state = 'recorded'"
+FINISH_CALL = """
+    UPDATE tool_calls SET state = 'finished', code = :code, result = :text, receipt = :receipt, finished_at = :now
+    WHERE id = :call AND state <> 'finished'
+"""
+OPEN_CALLS = (
+    "SELECT id, state FROM tool_calls WHERE turn_id = :turn AND state <> 'finished' ORDER BY message_id, position"
+)
+COUNT_STEP = """
+    UPDATE turns SET steps = :steps, input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
+        cache_read_tokens = cache_read_tokens + :cache_read, cache_write_tokens = cache_write_tokens + :cache_write,
+        failed_input_tokens = failed_input_tokens + :failed_input,
+        failed_output_tokens = failed_output_tokens + :failed_output
+    WHERE id = :turn
+"""
+SETTLED = "UPDATE turns SET settled_seq = :seq, preface = '' WHERE id = :turn"
+OUTSIDE = "UPDATE turns SET outside_content = 1 WHERE id = :turn"
+FINISH_TURN = """
+    UPDATE turns SET state = 'finished', finished_at = :now, outcome = :outcome, reason = :reason, error_code = :error
+    WHERE id = :turn AND state <> 'finished'
+"""
+INBOX_DONE = "UPDATE inbox SET state = 'done' WHERE turn_id = :turn AND state = 'taken'"
+MOVE_WINDOW = "UPDATE conversations SET window_seq = :seq WHERE id = :conversation"
+
+CRASHED = "UPDATE turns SET crashes = crashes + 1 WHERE state = 'running'"
+INTERRUPT_STARTED = """
+    UPDATE tool_calls SET state = 'finished', code = :code, result = :text, finished_at = :now
+    WHERE state = 'started' AND turn_id IN (SELECT id FROM turns WHERE state <> 'finished')
+"""
+RUNNABLE = """
+    SELECT conversation_id FROM turns WHERE state IN ('running', 'suspended', 'paused')
+    UNION SELECT conversation_id FROM inbox WHERE state = 'waiting'
+"""
+
+
+class Turns:
+    """The journal of turns. Each method is one transaction; what it returned for is stored."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def recover(self) -> None:
+        """Take note, once at start, of what a crash left: open turns count it, started calls become interrupted."""
+        now = self._now()
+
+        def transaction(db: sqlite3.Connection) -> None:
+            db.execute(CRASHED)
+            db.execute(INTERRUPT_STARTED, {"code": NEVER_FINISHED.code, "text": NEVER_FINISHED.text, "now": now})
+
+        await self._database.write(transaction)
+
+    async def runnable(self) -> list[ConversationId]:
+        """Conversations that may have something to work on."""
+        rows = await self._database.read(lambda db: db.execute(RUNNABLE).fetchall())
+        return [ConversationId(row[0]) for row in rows]
+
+    async def next(self, conversation: ConversationId, supersedes: Supersedes) -> NextWork:
+        """Take the next work of a conversation.
+
+        An open turn goes on (a paused one when all its approvals are decided, or it is ended when a waiting input
+        supersedes it); else the oldest waiting input begins a turn.
+        """
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> NextWork:
+            row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
+            if row is None:
+                return _begin(db, conversation, now, "")
+            turn = turn_of(row, resumed=True)
+            if row["state"] == "paused" and db.execute(UNDECIDED, {"turn": turn.id}).fetchone()[0]:
+                return _try_supersede(db, turn, supersedes, now)
+            db.execute(SET_STATE, {"state": "running", "turn": turn.id})
+            return NextWork(turn)
+
+        return await self._database.write(transaction)
+
+    async def take_paused(self, conversation: ConversationId, reason: str) -> tuple[Turn, list[Approval]] | None:
+        """Take a paused turn in order to end it: what was asked for is withdrawn. None when none is paused."""
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> tuple[Turn, list[Approval]] | None:
+            row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
+            if row is None or row["state"] != "paused":
+                return None
+            turn = turn_of(row, resumed=True)
+            withdrawn = approvals.cancel_open(db, turn.id, reason, now)
+            db.execute(SET_STATE, {"state": "running", "turn": turn.id})
+            return turn, [approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn]
+
+        return await self._database.write(transaction)
+
+    async def inputs(self, turn: TurnId) -> list[InboundEnvelope]:
+        """The envelopes that a turn answers."""
+        sql = "SELECT envelope FROM inbox WHERE turn_id = ? ORDER BY id"
+        rows = await self._database.read(lambda db: db.execute(sql, (turn,)).fetchall())
+        return [decode_envelope(row[0]) for row in rows]
+
+    async def history(self, turn: Turn) -> History:
+        """The conversation in the model's view, with what this turn has committed so far."""
+        return await self._database.read(lambda db: load_history(db, turn.conversation))
+
+    async def move_window(self, conversation: ConversationId, seq: int) -> None:
+        """Let the model's view begin with the message `seq` from now on."""
+        await self._database.write(lambda db: db.execute(MOVE_WINDOW, {"seq": seq, "conversation": conversation}))
+
+    async def approvals(self, turn: TurnId) -> list[Approval]:
+        """All that was asked for in a turn, oldest first."""
+        return await self._database.read(lambda db: approvals.of_turn(db, turn))
+
+    async def set_input(self, message: UserMessage) -> None:
+        """Store what became of an input's attachments."""
+        fields = {"text": message.text, "extra": extra_of(message), "seq": message.seq}
+        await self._database.write(lambda db: db.execute(SET_EXTRA, fields))
+
+    async def record_step(
+        self, turn: Turn, message: AssistantMessage | None, attempts: Sequence[AttemptUsage], steps: int
+    ) -> AssistantMessage | None:
+        """Store a model's answer with its calls and its cost; returns it with its sequence number and wire ids."""
+        now = self._now()
+
+        def transaction(db: sqlite3.Connection) -> AssistantMessage | None:
+            _count(db, turn, attempts, steps, now)
+            return _insert_answer(db, turn, message, now) if message else None
+
+        return await self._database.write(transaction)
+
+    async def set_arguments(self, call: CallId, arguments: str) -> None:
+        """Replace the arguments of a call that has not started (a prepare hook did it)."""
+        await self._database.write(lambda db: db.execute(SET_ARGUMENTS, {"call": call, "arguments": arguments}))
+
+    async def start_call(self, call: CallId) -> bool:
+        """Commit that a call starts now; False when it had started or ended before: then it must not run."""
+        now = self._now()
+        return await self._database.write(lambda db: db.execute(START_CALL, {"call": call, "now": now}).rowcount == 1)
+
+    async def finish_calls(
+        self, turn: Turn, results: Sequence[tuple[CallId, ToolResult]], *, outside_content: bool = False
+    ) -> None:
+        """Commit results; a result that is there already stays."""
+        now = self._now()
+
+        def transaction(db: sqlite3.Connection) -> None:
+            _finish_calls(db, results, now)
+            if outside_content:
+                db.execute(OUTSIDE, {"turn": turn.id})
+
+        await self._database.write(transaction)
+
+    async def pause(self, turn: Turn, requests: Sequence[PauseRequest], settled: str, last_seq: int) -> ReplyId | None:
+        """Save a pause: the approvals, where they will be shown, and the text so far as a message of its own.
+
+        Nothing of it is visible to anybody before this has returned.
+        """
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            for request in requests:
+                approvals.insert(db, request.approval)
+                for place in request.places:
+                    approvals.insert_prompt(db, request.approval.id, place)
+            db.execute(SET_STATE, {"state": "paused", "turn": turn.id})
+            if not settled:
+                return None
+            db.execute(SETTLED, {"seq": last_seq, "turn": turn.id})
+            return outbox.queue_turn_reply(db, turn.id, turn.conversation, turn.place, turn.reply_to, settled, now)
+
+        return await self._database.write(transaction)
+
+    async def suspend(self, turn: Turn, attempts: Sequence[AttemptUsage], steps: int) -> None:
+        """Leave a turn for the next start: the daemon stops gracefully, which is no crash."""
+        now = self._now()
+
+        def transaction(db: sqlite3.Connection) -> None:
+            _count(db, turn, attempts, steps, now)
+            db.execute(SET_STATE, {"state": "suspended", "turn": turn.id})
+
+        await self._database.write(transaction)
+
+    async def finish(
+        self, turn: Turn, ending: Ending, message: AssistantMessage | None, attempts: Sequence[AttemptUsage], steps: int
+    ) -> ReplyId | None:
+        """End a turn: its last message, results for open calls, its reply and its state, all or nothing.
+
+        Returns:
+            The reply to deliver; None when there is nothing to say, or when the turn had ended before.
+        """
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            return _finish(db, turn, ending, message, attempts, steps, now)
+
+        return await self._database.write(transaction)
+
+    def _now(self) -> str:
+        return self._clock.now().isoformat()
+
+
+def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, preface: str) -> NextWork:
+    rows = db.execute(WAITING, {"conversation": conversation}).fetchall()
+    if not rows:
+        return NextWork(None)
+    taken = [row for row in rows if row["album"] == rows[0]["album"]] if rows[0]["album"] else rows[:1]
+    if taken[0]["album"]:
+        complete_at = datetime.fromisoformat(taken[-1]["accepted_at"]) + ALBUM_QUIET
+        if complete_at > now:
+            return NextWork(None, look_again=complete_at)
+    envelopes = [decode_envelope(row["envelope"]) for row in taken]
+    head = envelopes[0]
+    turn = new_turn_id()
+    epoch = db.execute(CONVERSATION, {"conversation": conversation}).fetchone()["epoch"]
+    fields = {
+        "id": turn,
+        "conversation": conversation,
+        "epoch": epoch,
+        "origin": TurnOrigin.USER,
+        "asker": str(head.sender),
+        "asker_name": head.sender_name,
+        "reply_to": head.message_id,
+        "preface": preface,
+        "now": now.isoformat(),
+    }
+    db.execute(BEGIN, fields)
+    for row in taken:
+        db.execute(TAKE, {"turn": turn, "id": InboxId(row["id"])})
+    _insert_input(db, conversation, turn, envelopes, now)
+    row = db.execute(TURN_BY_ID, {"turn": turn}).fetchone()
+    return NextWork(turn_of(row, resumed=False))
+
+
+def _insert_input(
+    db: sqlite3.Connection, conversation: ConversationId, turn: TurnId, envelopes: list[InboundEnvelope], now: datetime
+) -> None:
+    head = envelopes[0]
+    message = UserMessage(
+        seq=0,
+        turn=turn,
+        text=_spoken(envelopes),
+        speaker="" if head.direct else head.sender_name or str(head.sender),
+    )
+    fields = {
+        "conversation": conversation,
+        "turn": turn,
+        "role": "user",
+        "text": message.text,
+        "extra": extra_of(message),
+        "now": now.isoformat(),
+    }
+    db.execute(INSERT_MESSAGE, fields)
+
+
+def _spoken(envelopes: list[InboundEnvelope]) -> str:
+    """The text of an input as history keeps it: what it answers, and what was said (an album's captions together)."""
+    quote = envelopes[0].quote
+    quoted = "".join(f"> {line}\n" for line in quote.text.splitlines()) if quote else ""
+    said = "\n".join(envelope.text for envelope in envelopes if envelope.text)
+    return f"[In answer to {quote.author}:]\n{quoted}\n{said}" if quote else said
+
+
+def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, now: datetime) -> NextWork:
+    """End a paused turn in favour of a waiting input, if the policy says so and the request had been seen before."""
+    rows = db.execute(WAITING, {"conversation": turn.conversation}).fetchall()
+    if not rows:
+        return NextWork(None)
+    shown = db.execute(LAST_SHOWN, {"turn": turn.id}).fetchone()[0]
+    envelope = decode_envelope(rows[0]["envelope"])
+    if rows[0]["accepted_at"] <= shown or not supersedes(WaitingInput(envelope=envelope, asker=turn.asker)):
+        return NextWork(None)
+    tools = _close_open_calls(
+        db, turn, ResultCode.NOT_RUN, "This call did not run: a new message came before anybody decided.", now
+    )
+    withdrawn = approvals.cancel_open(db, turn.id, "superseded", now)
+    ending = Ending(outcome=Outcome.SUPERSEDED, reason=StopReason.SUPERSEDED, reply="")
+    _finish(db, turn, ending, None, (), turn.steps, now)
+    preface = f"(The earlier request, {', '.join(tools)}, did not run.)"
+    begun = _begin(db, turn.conversation, now, preface)
+    asked = tuple(approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn)
+    return NextWork(begun.turn, Superseded(turn, asked), begun.look_again)
+
+
+def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text: str, now: datetime) -> list[str]:
+    """Give every open call of a turn the same result; returns the names of their tools."""
+    rows = db.execute(
+        "SELECT id, name FROM tool_calls WHERE turn_id = ? AND state <> 'finished' ORDER BY position", (turn.id,)
+    ).fetchall()
+    _finish_calls(db, [(CallId(row["id"]), ToolResult(code=code, text=text)) for row in rows], now.isoformat())
+    return [f"`{row['name']}`" for row in rows]
+
+
+def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage, now: str) -> AssistantMessage:
+    fields = {
+        "conversation": turn.conversation,
+        "turn": turn.id,
+        "role": "assistant",
+        "text": message.text,
+        "extra": extra_of(message),
+        "now": now,
+    }
+    seq = int(db.execute(INSERT_MESSAGE, fields).fetchone()[0])
+    calls = []
+    for call in message.calls:
+        wire_id = call.wire_id
+        if not wire_id or db.execute(WIRE_ID_TAKEN, {"conversation": turn.conversation, "wire_id": wire_id}).fetchone():
+            wire_id = call.id
+        row = {
+            "id": call.id,
+            "message": seq,
+            "conversation": turn.conversation,
+            "turn": turn.id,
+            "position": call.position,
+            "wire_id": wire_id,
+            "name": call.name,
+            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+            "raw_arguments": call.raw_arguments,
+        }
+        db.execute(INSERT_CALL, row)
+        calls.append(replace(call, wire_id=wire_id))
+    return replace(message, seq=seq, calls=tuple(calls))
+
+
+def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage], steps: int, now: str) -> None:
+    total = sum((a.usage for a in attempts if a.usage), start=Usage())
+    failed = sum((a.usage for a in attempts if a.usage and a.failed), start=Usage())
+    fields = {
+        "turn": turn.id,
+        "steps": steps,
+        "input": total.input_tokens,
+        "output": total.output_tokens,
+        "cache_read": total.cache_read_tokens,
+        "cache_write": total.cache_write_tokens,
+        "failed_input": failed.input_tokens,
+        "failed_output": failed.output_tokens,
+    }
+    db.execute(COUNT_STEP, fields)
+    for attempt in attempts:
+        counted = attempt.usage or Usage()
+        row = usage.ModelCallRow(
+            turn=turn.id,
+            conversation=turn.conversation,
+            channel=turn.place.channel,
+            asker=turn.asker,
+            model=attempt.model,
+            purpose=attempt.purpose,
+            failed=attempt.failed,
+            reported=attempt.usage is not None,
+            usage=counted,
+            at=datetime.fromisoformat(now),
+        )
+        usage.record(db, row)
+
+
+def _finish_calls(db: sqlite3.Connection, results: Sequence[tuple[CallId, ToolResult]], now: str) -> None:
+    for call, result in results:
+        fields = {"call": call, "code": result.code, "text": result.text, "receipt": result.receipt, "now": now}
+        db.execute(FINISH_CALL, fields)
+
+
+def _finish(
+    db: sqlite3.Connection,
+    turn: Turn,
+    ending: Ending,
+    message: AssistantMessage | None,
+    attempts: Sequence[AttemptUsage],
+    steps: int,
+    now: datetime,
+) -> ReplyId | None:
+    at = now.isoformat()
+    fields = {
+        "turn": turn.id,
+        "outcome": ending.outcome,
+        "reason": ending.reason,
+        "error": ending.error_code,
+        "now": at,
+    }
+    if db.execute(FINISH_TURN, fields).rowcount == 0:
+        return None
+    _count(db, turn, attempts, steps, at)
+    if message is not None:
+        _insert_answer(db, turn, message, at)
+    _finish_calls(db, ending.results, at)
+    db.execute(INBOX_DONE, {"turn": turn.id})
+    if not ending.reply:
+        return None
+    return outbox.queue_turn_reply(db, turn.id, turn.conversation, turn.place, turn.reply_to, ending.reply, now)

@@ -1,0 +1,199 @@
+"""Phases A to C for one call: is it sound, what do the hooks say, and may it run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from zerobot.core.access import Verdict, VerdictKind
+from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.hooks import Answer, Block, Replace
+from zerobot.core.ids import CallId, new_approval_id, new_code
+from zerobot.core.messages import RecordedCall, ToolResult
+from zerobot.core.places import Place
+from zerobot.core.tools import Effect, Execution
+from zerobot.security.access import ToolRequest, evaluate_tool_access, grantable
+from zerobot.security.digest import call_digest
+from zerobot.store.history import NEVER_FINISHED
+from zerobot.store.turn_rows import PauseRequest, Turn
+from zerobot.turn import notices
+from zerobot.turn.check import parse_arguments, resolve
+from zerobot.turn.kit import TurnKit
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The call has its result and does not run."""
+
+    call: RecordedCall
+    result: ToolResult
+    stop_turn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The call may run: the policy's own verdict says so, or an operator's approval of this very execution does.
+
+    Only this module makes one, and the executor takes nothing else.
+    """
+
+    call: RecordedCall
+    execution: Execution
+    verdict: Verdict
+    approval: Approval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The call needs an operator."""
+
+    call: RecordedCall
+    execution: Execution
+    request: PauseRequest
+
+
+Plan = Settled | Allowed | Waiting
+
+
+async def plan_round(kit: TurnKit, turn: Turn, calls: Sequence[RecordedCall]) -> list[Plan]:
+    """Bring each open call of a round as far as it gets without running anything, in the model's order."""
+    asked = await kit.turns.approvals(turn.id)
+    latest = {approval.call: approval for approval in asked}
+    refused = {approval.digest for approval in asked if approval.state is ApprovalState.DENIED}
+    return [await _plan(kit, turn, call, calls, latest.get(call.id), refused) for call in calls]
+
+
+async def _plan(
+    kit: TurnKit,
+    turn: Turn,
+    call: RecordedCall,
+    batch: Sequence[RecordedCall],
+    approval: Approval | None,
+    refused: set[str],
+) -> Plan:
+    if call.started:
+        return Settled(call, NEVER_FINISHED)
+    if approval is not None and approval.state is not ApprovalState.APPROVED:
+        return Settled(call, _undone(approval))
+    judged = await _judge(kit, turn, call) if approval else await _prepare_and_judge(kit, turn, call, batch)
+    if isinstance(judged, Settled):
+        return judged
+    digest = call_digest(judged.call.name, judged.call.arguments, judged.execution.frozen)
+    if approval is not None:
+        return replace(judged, approval=approval) if digest == approval.digest else Settled(call, notices.CHANGED)
+    if judged.verdict.kind is VerdictKind.ALLOW:
+        return judged
+    return await _ask(kit, turn, judged, digest, refused)
+
+
+async def _prepare_and_judge(
+    kit: TurnKit, turn: Turn, call: RecordedCall, batch: Sequence[RecordedCall]
+) -> Allowed | Settled:
+    prepared = await _prepare(kit, call, batch)
+    return prepared if isinstance(prepared, Settled) else await _judge(kit, turn, prepared)
+
+
+async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Allowed | Settled:
+    """Phase C. What comes back as `Allowed` may still carry the verdict "ask": the caller sees to the approval."""
+    execution = resolve(call, kit.tools)
+    if isinstance(execution, ToolResult):
+        return Settled(call, execution)
+    vetoed = await _authorize(kit, call, execution)
+    if vetoed is not None:
+        return vetoed
+    request = ToolRequest(
+        tool=call.name,
+        execution=execution,
+        asker=turn.asker,
+        conversation=turn.conversation,
+        origin=turn.origin,
+        now=kit.clock.now(),
+        read_outside_content=turn.outside_content,
+    )
+    verdict = evaluate_tool_access(request, kit.access.policy(), await kit.access.grants(turn.conversation))
+    if verdict.kind is VerdictKind.BLOCK:
+        return Settled(call, notices.blocked(verdict.reason))
+    return Allowed(call, execution, verdict)
+
+
+def _undone(approval: Approval) -> ToolResult:
+    """The result of a call whose approval ended in another way than with a yes."""
+    if approval.state is ApprovalState.DENIED:
+        return notices.denied(approval.reason)
+    if approval.state is ApprovalState.EXPIRED:
+        return notices.EXPIRED
+    return notices.UNREACHABLE if approval.reason == "unreachable" else notices.WITHDRAWN
+
+
+async def _prepare(kit: TurnKit, call: RecordedCall, batch: Sequence[RecordedCall]) -> RecordedCall | Settled:
+    """Phases A and B. Arguments that a hook replaced are stored before anything is decided about them."""
+    if parse_arguments(call.raw_arguments) is None:
+        return Settled(call, notices.bad_arguments("they are not a JSON object"))
+    sound = resolve(call, kit.tools)
+    if isinstance(sound, ToolResult):
+        return Settled(call, sound)
+    for hook in kit.hooks.prepare:
+        try:
+            said = await hook.prepare(call, batch)
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; that call fails, the batch goes on
+            kit.log("hook.failed", level="error", error=error, hook="prepare", tool_call=call.id)
+            return Settled(call, notices.blocked("a hook that has to prepare it failed"))
+        if isinstance(said, Block | Answer):
+            return _from_hook(call, said)
+        if isinstance(said, Replace):
+            await kit.turns.set_arguments(call.id, json.dumps(dict(said.arguments), ensure_ascii=False))
+            call = replace(call, arguments=said.arguments)
+    return call
+
+
+async def _authorize(kit: TurnKit, call: RecordedCall, execution: Execution) -> Settled | None:
+    for hook in kit.hooks.authorize:
+        try:
+            said = await hook.authorize(call, execution)
+        except Exception as error:  # noqa: BLE001 - fail closed, whatever a plug-in raises
+            kit.log("hook.failed", level="error", error=error, hook="authorize", tool_call=call.id)
+            return Settled(call, notices.blocked("a hook that has to judge it failed"))
+        if said is not None:
+            return _from_hook(call, said)
+    return None
+
+
+def _from_hook(call: RecordedCall, said: Block | Answer) -> Settled:
+    if isinstance(said, Block):
+        return Settled(call, notices.blocked(said.reason))
+    return Settled(call, said.result, said.stop_turn)
+
+
+async def _ask(kit: TurnKit, turn: Turn, judged: Allowed, digest: str, refused: set[str]) -> Waiting | Settled:
+    if digest in refused:
+        return Settled(judged.call, notices.denied("the same was denied before in this turn"))
+    call, execution, verdict = judged.call, judged.execution, judged.verdict
+    places: Sequence[Place] = await kit.operators.routes(turn.asker, turn.place)
+    if not places:
+        return Settled(call, notices.UNREACHABLE)
+    now = kit.clock.now()
+    approval = Approval(
+        id=new_approval_id(),
+        code=new_code(),
+        conversation=turn.conversation,
+        turn=turn.id,
+        call=CallId(call.id),
+        tool=call.name,
+        arguments=call.arguments,
+        digest=digest,
+        rule=verdict.rule,
+        why=verdict.reason,
+        description=execution.description,
+        asker=turn.asker,
+        asker_name=turn.asker_name,
+        place=turn.place,
+        sandbox=str(kit.access.policy().sandbox) if Effect.EXECUTE in execution.effects else "",
+        grantable=grantable(call.name, execution, verdict.rule),
+        requested_at=now,
+        expires_at=now + kit.operators.timeout(turn.place),
+    )
+    return Waiting(call, execution, PauseRequest(approval=approval, places=tuple(places)))
+
+
+def in_the_way(waiting: Mapping[CallId, Execution], execution: Execution) -> bool:
+    """Whether a call touches what a waiting call before it touches: then it waits for that decision too."""
+    return any(execution.accesses.conflict_with(other.accesses) for other in waiting.values())

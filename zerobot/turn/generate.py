@@ -1,0 +1,136 @@
+"""Asking the model for one step: attempts, waiting, failover, and what each of them cost."""
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from zerobot.core.clock import Clock
+from zerobot.core.errors import ProviderError
+from zerobot.core.events import StatusChanged, TextReset, TextShown
+from zerobot.core.log import EventLog
+from zerobot.core.model import Finish, ModelAnswer, ModelEvent, ModelRequest, TextDelta, UsageSoFar
+from zerobot.core.usage import Usage
+from zerobot.store.turn_rows import AttemptUsage
+from zerobot.turn import notices
+from zerobot.turn.kit import Emit, ModelChoice, ModelRoute
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 32.0
+JITTER = 0.25
+"""Waits double from the first to the longest; up to a quarter is added, so that many turns do not come back at once."""
+
+
+class Asking:
+    """One step's conversation with the models. It outlives a stop: what was shown and spent is known then too."""
+
+    def __init__(self, emit: Emit, clock: Clock, log: EventLog, purpose: str) -> None:
+        self._emit = emit
+        self._clock = clock
+        self._log = log
+        self._purpose = purpose
+        self.attempts: list[AttemptUsage] = []
+        self.shown = ""
+        """The visible text of the current attempt, as it was emitted."""
+        self._void = False
+        """Whether `shown` comes from an attempt that failed: the next one's first text replaces it."""
+        self._failures = 0
+        self._waited = 0.0
+
+    async def answer(self, request: ModelRequest, route: ModelRoute) -> ModelAnswer:
+        """Try the models of the route until one gives a whole answer.
+
+        A model is tried again where the failure is passing; when it has no tries or no time left, or the failure is
+        final, the next one is asked. Text of a failed attempt is taken back before other text is shown.
+
+        Raises:
+            ProviderError: None answered; it is the last failure.
+        """
+        failure = ProviderError("no model is configured", code="no_model")
+        for choice in route.choices:
+            for attempt in range(1, route.max_retries + 2):
+                try:
+                    return await self._attempt(replace(request, model=choice.model), choice)
+                except ProviderError as error:
+                    failure = error
+                wait = self._wait(failure, attempt, route)
+                self._report(failure, choice, attempt, wait)
+                if wait is None:
+                    break
+                self._waited += wait
+                await self._clock.sleep(wait)
+        raise failure
+
+    async def _attempt(self, request: ModelRequest, choice: ModelChoice) -> ModelAnswer:
+        usage: Usage | None = None
+        answer: ModelAnswer | None = None
+        try:
+            stream = cast("AsyncGenerator[ModelEvent, None]", choice.provider.stream(request))
+            async with aclosing(stream) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._show(event.text)
+                    elif isinstance(event, UsageSoFar):
+                        usage = event.usage
+                    elif isinstance(event, ModelAnswer):
+                        usage = event.usage or usage
+                        answer = _checked(event)
+            if answer is None:
+                raise ProviderError("the stream ended without an answer", code="stream_broken", retryable=True)
+        finally:
+            # Also when the turn is stopped: what an attempt cost is counted, once.
+            failed = answer is None
+            self._void = failed and bool(self.shown)
+            self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
+        if answer.text != self.shown:
+            self._show_whole(answer.text)
+        return answer
+
+    def _show(self, text: str) -> None:
+        if self._void:
+            self._take_back()
+        self.shown += text
+        self._emit(TextShown(text))
+
+    def _show_whole(self, text: str) -> None:
+        """Make what is shown equal to the answer: an attempt without text follows one with text, or text came late."""
+        if self.shown:
+            self._take_back()
+        if text:
+            self._show(text)
+
+    def _take_back(self) -> None:
+        self._void = False
+        self.shown = ""
+        self._emit(TextReset())
+
+    def _wait(self, error: ProviderError, attempt: int, route: ModelRoute) -> float | None:
+        """Seconds until the next try of the same model; None when there is none."""
+        if not error.retryable or attempt > route.max_retries:
+            return None
+        wait = error.retry_after
+        if wait is None:
+            wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
+            wait *= 1 + random.uniform(0, JITTER)  # noqa: S311 - no secret
+        return wait if self._waited + wait <= route.retry_cap else None
+
+    def _report(self, error: ProviderError, choice: ModelChoice, attempt: int, wait: float | None) -> None:
+        self._failures += 1
+        fields = {
+            "model": str(choice),
+            "attempt": attempt,
+            "status": error.status,
+            "code": error.code,
+            "retry_in": wait,
+        }
+        self._log("model.failed", level="warning", error=error, **fields)
+        if wait is not None and self._failures > 1:
+            self._emit(StatusChanged(notices.STILL_TRYING))
+
+
+def _checked(answer: ModelAnswer) -> ModelAnswer:
+    says_nothing = not (answer.text.strip() or answer.calls)
+    if says_nothing and answer.finish not in (Finish.FILTER, Finish.PAUSE):
+        raise ProviderError("the model answered with nothing", code="empty_answer", retryable=True)
+    return answer

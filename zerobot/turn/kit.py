@@ -1,0 +1,134 @@
+"""What the stages of a turn are given; the daemon makes it once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from zerobot.core.access import Grant
+from zerobot.core.clock import Clock
+from zerobot.core.envelope import Attachment
+from zerobot.core.events import TurnEvent
+from zerobot.core.hooks import NO_HOOKS, Hooks
+from zerobot.core.ids import ConversationId
+from zerobot.core.log import EventLog
+from zerobot.core.messages import StoredFile
+from zerobot.core.model import ModelProvider
+from zerobot.core.places import Identity, Place
+from zerobot.core.tools import Tool
+from zerobot.security.policy import AccessPolicy
+from zerobot.store.turn_rows import Turn
+from zerobot.store.turns import Turns
+
+Emit = Callable[[TurnEvent], None]
+"""Takes a turn's events; it never raises and never waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLimits:
+    """How long, how much."""
+
+    max_steps: int = 25
+    """Model calls a turn; then comes one closing request without tools. 0: no limit."""
+    timeout: float = 900.0
+    """Seconds of work at a stretch; waiting for an operator does not count."""
+    history_messages: int = 200
+    """Messages in the model's view; at the bound the window moves on so that 70 % are left."""
+    tool_grace: float = 2.0
+    """Seconds that a cancelled tool has to end before it is left behind."""
+    result_characters: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model at a provider."""
+
+    provider: ModelProvider
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider.name}/{self.model}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRoute:
+    """The models that are tried for a step, in order, and how patiently."""
+
+    choices: Sequence[ModelChoice]
+    max_retries: int = 3
+    """Tries after the first, for each choice."""
+    retry_cap: float = 45.0
+    """Seconds of waiting in all, for one step."""
+
+
+class Operators(Protocol):
+    """Who can be asked."""
+
+    async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:
+        """Where a request that was asked for in `place` is shown; empty when nobody can be asked."""
+        ...
+
+    def timeout(self, place: Place) -> timedelta:
+        """How long operators have, for requests from this place."""
+        ...
+
+
+class AccessState(Protocol):
+    """The policy and the grants as they are now, not as they were when the turn began."""
+
+    def policy(self) -> AccessPolicy:
+        """The policy in force."""
+        ...
+
+    async def grants(self, conversation: ConversationId) -> Sequence[Grant]:
+        """The grants of a conversation."""
+        ...
+
+
+FetchFile = Callable[[Turn, Attachment], Awaitable[StoredFile | str]]
+"""Fetches an attachment into the workspace; a text says why it could not be had. Never raises for circumstances."""
+
+
+class StrayTasks:
+    """Tools that ignored their cancellation. They are kept until they end, so that nothing runs unseen."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    def adopt(self, task: asyncio.Task[object]) -> None:
+        """Keep a task; what it returns or raises from now on counts for nothing."""
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def close(self, patience: float) -> None:
+        """Cancel what is left and wait for it, at most `patience` seconds."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=patience)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnKit:
+    """Everything that a turn works with and does not own."""
+
+    turns: Turns
+    route: ModelRoute
+    system: str
+    """The system prompt; the same bytes for every turn, so that providers can cache the prefix."""
+    tools: Mapping[str, Tool]
+    access: AccessState
+    operators: Operators
+    fetch: FetchFile
+    receipt_key: bytes
+    clock: Clock
+    log: EventLog
+    limits: TurnLimits
+    hooks: Hooks = NO_HOOKS
+    strays: StrayTasks = field(default_factory=StrayTasks)

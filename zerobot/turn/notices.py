@@ -1,0 +1,92 @@
+"""What the engine says in its own name: to people (Markdown), and to the model in the results that it writes itself."""
+
+from zerobot.core.messages import ResultCode, ToolResult
+
+CUT = "_(The answer was cut off at the model's length limit. Say “go on” for the rest.)_"
+FILTERED = "The model's provider blocked this answer (content filter). Please put it differently."
+PROVIDER_PAUSED = "_(The model paused and did not come back to it. Say “go on”.)_"
+NO_TEXT = "_(The model ended without an answer. Please ask again.)_"
+STOPPED = "_(Stopped.)_"
+TIMED_OUT = "_(This took too long, so I stopped. What was done so far is kept; say “go on” to continue.)_"
+STEP_LIMIT = "_(I reached the limit of {steps} steps for one request, so this is what I have so far.)_"
+STEP_LIMIT_SILENT = (
+    "I reached the limit of {steps} steps for one request before I had an answer. "
+    "Say “go on” and I continue from there."
+)
+RESTARTED = "I was restarted twice while I worked on this, so I let it be. Please ask again if you still need it."
+TOOL_ENDED = "_(Done.)_"
+INTERNAL = "Something went wrong on my side ({turn}); it is in the log. Please try again."
+STILL_TRYING = "The model does not answer yet; I am still trying."
+ERROR_MARK = "⚠️ "
+
+CLOSING_REQUEST = (
+    "You have used all steps for this request and can call no more tools. "
+    "Answer now from what you have, and say plainly what is not done."
+)
+
+
+def unknown_tool(name: str, known: list[str]) -> ToolResult:
+    """The model asked for a tool that there is not."""
+    return ToolResult(
+        code=ResultCode.UNKNOWN_TOOL,
+        text=f"There is no tool {name!r}; nothing ran. Tools: {', '.join(known) or 'none'}.",
+    )
+
+
+def bad_arguments(why: str) -> ToolResult:
+    """The arguments cannot be used."""
+    return ToolResult(code=ResultCode.BAD_ARGS, text=f"The call did not run, its arguments do not fit: {why}")
+
+
+def blocked(why: str) -> ToolResult:
+    """The access policy or a hook refused."""
+    return ToolResult(code=ResultCode.BLOCKED, text=f"The call did not run, it is not allowed: {why}.")
+
+
+def denied(reason: str) -> ToolResult:
+    """An operator said no."""
+    because = f" The reason given: {reason}" if reason else ""
+    return ToolResult(
+        code=ResultCode.DENIED,
+        text=f"An operator denied this call; it did not run.{because} "
+        "Do not ask for the same again; find another way, or ask the user.",
+    )
+
+
+EXPIRED = ToolResult(
+    code=ResultCode.EXPIRED, text="No operator decided in time; the call did not run. Tell the user so."
+)
+UNREACHABLE = ToolResult(
+    code=ResultCode.BLOCKED,
+    text="This call needs an operator's approval, and no operator can be reached; it did not run.",
+)
+WITHDRAWN = ToolResult(code=ResultCode.NOT_RUN, text="The request for approval was withdrawn; the call did not run.")
+NOT_SAVED = ToolResult(
+    code=ResultCode.NOT_RUN, text="The request for approval could not be saved; the call did not run."
+)
+SKIPPED = ToolResult(
+    code=ResultCode.SKIPPED,
+    text="The call did not run: an earlier call of the same step ended it. Ask again if it is still needed.",
+)
+CUT_OFF = ToolResult(
+    code=ResultCode.CUT_OFF,
+    text="The call did not run: the answer broke off before it was complete. Ask again if it is still needed.",
+)
+STOPPED_BEFORE = ToolResult(
+    code=ResultCode.CANCELLED,
+    text="The user stopped this; the call did not run. It is no fault: do not try again, wait for the user.",
+)
+STOPPED_AFTER = ToolResult(
+    code=ResultCode.CANCELLED,
+    text="The user stopped this while the call ran; what it did is not known. Do not try again, wait for the user.",
+)
+TIMED_OUT_BEFORE = ToolResult(code=ResultCode.CANCELLED, text="The turn ran out of time; the call did not run.")
+TIMED_OUT_AFTER = ToolResult(
+    code=ResultCode.CANCELLED, text="The turn ran out of time while the call ran; what it did is not known."
+)
+CHANGED = ToolResult(
+    code=ResultCode.BLOCKED,
+    text="What would run is no longer what the operator approved (a file or a setting changed); it did not run. "
+    "Ask again.",
+)
+EMPTY_OUTPUT = "(no output)"

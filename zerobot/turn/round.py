@@ -1,0 +1,124 @@
+"""One round: the calls of one answer, from what they are on record to a result for each, or to a pause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from zerobot.core.errors import StorageError
+from zerobot.core.events import ApprovalsRequested, ToolFinished
+from zerobot.core.ids import CallId, ReplyId
+from zerobot.core.messages import AssistantMessage
+from zerobot.core.tools import Execution
+from zerobot.store.turn_rows import Turn
+from zerobot.turn import notices
+from zerobot.turn.authorize import Allowed, Settled, Waiting, in_the_way, plan_round
+from zerobot.turn.kit import Emit, TurnKit
+from zerobot.turn.run import Runner
+from zerobot.turn.settle import settle
+from zerobot.turn.stop import StopSignal
+from zerobot.turn.transcript import Transcript, join_texts
+
+
+class RoundEnd(StrEnum):
+    """What follows a round."""
+
+    NEXT_STEP = "next_step"
+    PAUSED = "paused"
+    STOP_TURN = "stop_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOutcome:
+    """How the work on a round ended."""
+
+    end: RoundEnd
+    reply: ReplyId | None = None
+    """At a pause: what was said so far, to be delivered as a message of its own."""
+
+
+async def run_round(
+    kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, stop: StopSignal, opened: AssistantMessage
+) -> RoundOutcome:
+    """Work on the open calls of a round.
+
+    Calls that need nobody run first, but for those that touch what a waiting call before them touches. If some wait
+    for an operator, all of them are asked for at once and the turn pauses.
+
+    Raises:
+        StorageError: Something could not be stored; nothing runs that is not on record.
+    """
+    plans = await plan_round(kit, turn, opened.open_calls)
+    settled = [plan for plan in plans if isinstance(plan, Settled)]
+    for plan in settled:
+        await _commit(kit, turn, transcript, emit, plan)
+    if any(plan.stop_turn for plan in settled):
+        await _skip_rest(kit, turn, transcript, emit, plans)
+        return RoundOutcome(RoundEnd.STOP_TURN)
+    runnable = _runnable(plans)
+    for allowed in runnable:
+        transcript.set_arguments(allowed.call.id, allowed.call.arguments)
+    ran = await Runner(kit, turn, transcript, emit, stop).run(runnable)
+    stop.check()
+    if any(outcome.stop_turn for outcome in ran):
+        await _skip_rest(kit, turn, transcript, emit, plans)
+        return RoundOutcome(RoundEnd.STOP_TURN)
+    waiting = [plan for plan in plans if isinstance(plan, Waiting)]
+    if not waiting:
+        return RoundOutcome(RoundEnd.NEXT_STEP)
+    return await _pause(kit, turn, transcript, emit, waiting)
+
+
+def _runnable(plans: Sequence[Allowed | Settled | Waiting]) -> list[Allowed]:
+    """The calls that may run now: not those behind a waiting (or deferred) call that they conflict with."""
+    waiting: dict[CallId, Execution] = {}
+    runnable = []
+    for plan in plans:
+        if isinstance(plan, Settled):
+            continue
+        if isinstance(plan, Waiting) or in_the_way(waiting, plan.execution):
+            waiting[plan.call.id] = plan.execution
+        else:
+            runnable.append(plan)
+    return runnable
+
+
+async def _commit(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, plan: Settled) -> None:
+    result = await settle(kit, turn, plan.call, plan.result)
+    await kit.turns.finish_calls(turn, [(plan.call.id, result)])
+    transcript.set_result(plan.call.id, result)
+    kit.log("tool.finished", tool=plan.call.name, code=result.code, tool_call=plan.call.id)
+    emit(ToolFinished(plan.call.id, plan.call.name, result.code))
+
+
+async def _skip_rest(
+    kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, plans: Sequence[Allowed | Settled | Waiting]
+) -> None:
+    """Close what is still open after something ended the turn."""
+    opened = transcript.open_round
+    still_open = {call.id for call in opened.open_calls} if opened else set()
+    for plan in plans:
+        if plan.call.id in still_open:
+            await _commit(kit, turn, transcript, emit, Settled(plan.call, notices.SKIPPED))
+
+
+async def _pause(
+    kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, waiting: Sequence[Waiting]
+) -> RoundOutcome:
+    """Save the pause, then tell about it. What cannot be saved is not asked for."""
+    for plan in waiting:
+        transcript.set_arguments(plan.call.id, plan.call.arguments)
+    said = transcript.text_since(turn.id, turn.settled_seq)
+    settled = join_texts([turn.preface, said]) if said else ""
+    requests = [plan.request for plan in waiting]
+    try:
+        reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
+    except StorageError as error:
+        kit.log("approval.not_saved", level="error", error=error)
+        for plan in waiting:
+            await _commit(kit, turn, transcript, emit, Settled(plan.call, notices.NOT_SAVED))
+        return RoundOutcome(RoundEnd.NEXT_STEP)
+    for request in requests:
+        asked = request.approval
+        kit.log("approval.requested", approval=asked.id, tool_call=asked.call, tool=asked.tool, rule=asked.rule)
+    emit(ApprovalsRequested(turn.id, tuple(plan.call.id for plan in waiting)))
+    return RoundOutcome(RoundEnd.PAUSED, reply)
