@@ -17,7 +17,7 @@ top = "a # b"
 x.y = 1 # dotted
 "quo.ted" = """
 [not.a.table]
-key = \\""" still inside ""\
+key = \\""" still inside ""\\
 """
 raw = \'\'\'
 b = 2\'\'\'\'

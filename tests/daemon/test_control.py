@@ -26,7 +26,6 @@ from zerobot.daemon.control import (
     call,
     control_socket,
     converse,
-    socket_path,
 )
 
 
@@ -69,7 +68,7 @@ HANDLERS: Mapping[str, Handler] = {
 
 @pytest.fixture
 async def path(tmp_path: Path) -> AsyncIterator[Path]:
-    where = socket_path(tmp_path)
+    where = tmp_path / "control.sock"
     async with control_socket(where, HANDLERS, silent):
         yield where
 
@@ -165,7 +164,7 @@ async def test_a_client_that_hangs_up_is_forgotten(path: Path, data: bytes) -> N
 
 async def test_leaving_ends_what_is_open(tmp_path: Path) -> None:
     """When the daemon stops, a waiting client is told so, and the socket is gone."""
-    path = socket_path(tmp_path)
+    path = tmp_path / "control.sock"
     async with control_socket(path, HANDLERS, silent):
         reader, writer = await asyncio.open_unix_connection(str(path))
         writer.write(b'{"method": "wait"}\n')
@@ -179,7 +178,7 @@ async def test_leaving_ends_what_is_open(tmp_path: Path) -> None:
 
 async def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
     """A socket that a killed daemon left behind is in nobody's way."""
-    path = socket_path(tmp_path)
+    path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
     with pytest.raises(NoDaemonError):
@@ -190,7 +189,7 @@ async def test_a_dead_daemons_socket_is_replaced(tmp_path: Path) -> None:
 
 async def test_a_file_in_the_way_is_not_removed(tmp_path: Path) -> None:
     """What is no socket is somebody's file: it stays, and the error names it."""
-    path = socket_path(tmp_path)
+    path = tmp_path / "control.sock"
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(StorageError, match="in the way"):
         async with control_socket(path, HANDLERS, silent):
@@ -202,7 +201,7 @@ async def test_a_long_path_works(tmp_path: Path) -> None:
     """A state directory deeper than a socket's address has room for is no obstacle."""
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
-    path = socket_path(deep)
+    path = deep / "control.sock"
     async with control_socket(path, HANDLERS, silent):
         assert await ask(path, "double", text="g") == {"text": "gg"}
         async with converse(path, "echo", {"until": 0}):

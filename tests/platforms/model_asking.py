@@ -63,9 +63,7 @@ class Asked:
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    kind: ProviderKind, settings: Settings, *, clock: Clock | None = None
-) -> AsyncIterator[ModelProvider]:
+async def opened(kind: ProviderKind, settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[ModelProvider]:
     """Open a provider called `main` with an HTTP client of its own."""
     async with httpx.AsyncClient() as http:
         yield kind.open("main", settings, ProviderServices(http=http, clock=clock or ManualClock(), log=silent))
@@ -143,3 +141,17 @@ def tool(name: str, *parameters: str) -> ToolSpec:
     """Make a tool whose parameters are texts."""
     properties = {parameter: {"type": "string"} for parameter in parameters}
     return ToolSpec(name=name, description=f"The tool {name}.", parameters={"type": "object", "properties": properties})
+
+
+class QuickClock(ManualClock):
+    """A clock on which waiting takes no time, but is counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+        """Seconds of each wait."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Remember the wait and go on."""
+        self.slept.append(seconds)
+        await super().sleep(0)

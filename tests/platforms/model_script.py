@@ -83,6 +83,8 @@ class Plays:
     headers: Mapping[str, str] = field(default_factory=dict)
     hold_after: int | None = None
     """Send nothing more after so many pieces until the test calls `release()`."""
+    hold_before_headers: bool = False
+    """Send nothing at all until then."""
 
 
 Answer = Step | Refuses | Plays

@@ -50,7 +50,14 @@ class _Script:
 class ModelServer:
     """The server; see the module. All of it runs in the test's event loop."""
 
-    def __init__(self, *, key: str = KEY, models: tuple[str, ...] = ("m-1",), refusals_fail: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        key: str = KEY,
+        models: tuple[str, ...] = ("m-1",),
+        aliases: tuple[str, ...] = (),
+        refusals_fail: bool = True,
+    ) -> None:
         self.key = key
         self.requests: list[SeenRequest] = []
         """Every question for an answer, refused ones too; lists of models are not among them."""
@@ -60,7 +67,7 @@ class ModelServer:
         """What makes `check()` fail."""
         self.connections = 0
         """How many connections were made."""
-        self._models = models
+        self._models = {**dict.fromkeys(models, True), **dict.fromkeys(aliases, False)}
         self._refusals_fail = refusals_fail
         self._script = _Script()
         self._holding: deque[asyncio.Event] = deque()
@@ -215,7 +222,9 @@ class ModelServer:
         path = _MESSAGES if "x-api-key" in headers else _CHAT
         if refusal := self._refuse_credentials(path, headers):
             return await _respond(writer, refusal[0], self._error(path, *refusal))
-        return await _respond(writer, 200, {"object": "list", "data": [{"id": name} for name in self._models]})
+        return await _respond(
+            writer, 200, {"object": "list", "data": [{"id": name} for name, listed in self._models.items() if listed]}
+        )
 
     def _error(self, path: str, status: int, message: str, kind: str = "") -> dict[str, object]:
         make = wire.chat_error if path == _CHAT else wire.messages_error
@@ -269,6 +278,8 @@ class ModelServer:
         self, plays: Plays, request: SeenRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         """Write recorded bytes; the end of the connection is the end of the body, so a cut needs no pretence."""
+        if plays.hold_before_headers:
+            await self._hold(request, reader)
         head = {"content-type": plays.content_type, **plays.headers, "connection": "close"}
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
         writer.write(f"HTTP/1.1 {plays.status} X\r\n{lines}\r\n".encode())

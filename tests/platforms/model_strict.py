@@ -43,8 +43,8 @@ def _chat_complaints(body: Mapping[str, Any]) -> Iterator[str]:
     messages = body["messages"]
     for position, message in enumerate(messages):
         yield from _chat_message(message, position)
-    yield from _chat_order(messages)
     yield from _chat_pairing(messages)
+    yield from _chat_order(messages)
 
 
 def _common(body: Mapping[str, Any], fields: set[str]) -> Iterator[str]:
@@ -189,8 +189,8 @@ def _messages_complaints(body: Mapping[str, Any]) -> Iterator[str]:
         yield from _messages_role(message, position)
         for number, block in enumerate(message["content"]):
             yield from _block(block, message["role"], f"messages.{position}.content.{number}")
-    yield from _messages_order(messages)
     yield from _messages_pairing(messages)
+    yield from _messages_order(messages)
     if not tools and any(block["type"] == "tool_use" for message in messages for block in message["content"]):
         yield "Requests which have `tool_use` or `tool_result` blocks in messages must define tools."
     if (marks := json.dumps(body).count('"cache_control"')) > _MAX_CACHE_MARKS:

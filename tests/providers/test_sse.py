@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,7 +76,9 @@ def test_an_event_beyond_the_limit_is_refused() -> None:
 
 
 _TEXT = st.lists(
-    st.sampled_from([b"data: ", b"event: ", b":", b"\r", b"\n", b"\r\n", "ü👋".encode(), b"\xff", b"x", b"\xef\xbb\xbf"])
+    st.sampled_from(
+        [b"data: ", b"event: ", b":", b"\r", b"\n", b"\r\n", "ü👋".encode(), b"\xff", b"x", b"\xef\xbb\xbf"]
+    )
 ).map(b"".join)
 
 
@@ -83,5 +87,5 @@ _TEXT = st.lists(
 def test_the_cut_into_pieces_makes_no_difference(raw: bytes, cuts: list[int]) -> None:
     """However the network cuts the bytes, the events are the same."""
     places = sorted({0, len(raw), *(cut for cut in cuts if cut < len(raw))})
-    pieces = [raw[start:stop] for start, stop in zip(places, places[1:], strict=False)]
+    pieces = [raw[start:stop] for start, stop in pairwise(places)]
     assert read(*pieces, end=True) == read(raw, end=True)

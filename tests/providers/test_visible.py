@@ -84,7 +84,9 @@ def test_broken_characters_are_mended() -> None:
 
 
 _PIECES = st.lists(
-    st.sampled_from(["<think>", "</think>", "<final>", "`", "```", "~~~", "\n", " ", "a", "<", ">", "/", "think", "\ud83d"])
+    st.sampled_from(
+        ["<think>", "</think>", "<final>", "`", "```", "~~~", "\n", " ", "a", "<", ">", "/", "think", "\ud83d"]
+    )
 )
 
 

@@ -162,7 +162,7 @@ def set_value(file: ConfigFile, key: str, text: str, environ: Mapping[str, str],
         kinds: What can stand behind a `kind`.
 
     Returns:
-        Warnings.
+        Warnings that the change brings.
 
     Raises:
         ConfigError: It was refused or could not be written; the file is as it was.
@@ -178,31 +178,19 @@ def set_value(file: ConfigFile, key: str, text: str, environ: Mapping[str, str],
         raise ConfigError(fault_lines(changed, replace(after, faults=new)))
     _write(file, changed.text)
     hiding = after.overridden.get(path)
-    return [f"{key}: {hiding} is set in this environment and counts instead"] if hiding else []
+    warnings = [warning for warning in after.warnings if warning not in before.warnings]
+    return [f"{key}: {hiding} is set in this environment and counts instead", *warnings] if hiding else warnings
 
 
 def _edited(text: str, path: KeyPath, value: object) -> str:
+    """The text with one value changed."""
     # Only here: reading a configuration to start must not pay for it.
-    import tomlkit  # noqa: PLC0415
-    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+    from zerobot.config.rewrite import rewritten  # noqa: PLC0415
 
     expected: dict[str, object] = tomllib.loads(text)
     _put(expected, path, value)
-    try:
-        document = tomlkit.parse(text)
-        table: object = document
-        for part in path[:-1]:
-            assert isinstance(table, dict)
-            if part not in table:
-                table[part] = tomlkit.table()
-            table = table[part]
-        assert isinstance(table, dict)
-        table[path[-1]] = value
-        result = tomlkit.dumps(document)
-        same = tomllib.loads(result) == expected
-    except (TOMLKitError, tomllib.TOMLDecodeError):
-        same = False
-    if not same:
+    result = rewritten(text, path, value)
+    if result is None or tomllib.loads(result) != expected:
         raise ConfigError([f"{dotted(path)}: cannot be changed where it stands; change it with an editor"])
     return result
 

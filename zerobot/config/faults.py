@@ -145,7 +145,14 @@ def describe(faults: Sequence[Fault], *, label: str, text: str | None, variables
         where = fault.variable or variable or (label if text is None else f"{label}:{line}")
         key = f"{dotted(fault.path)}: " if fault.path else ""
         placed.append((line, f"{where}: {key}{fault.text}"))
-    return list(dict.fromkeys(line for _, line in sorted(placed, key=lambda item: item[0])))
+    return list(dict.fromkeys(_printable(line) for _, line in sorted(placed, key=lambda item: item[0])))
+
+
+def _printable(line: str) -> str:
+    """A line that stays one line and moves no cursor, whatever a key or a value holds."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in line
+    )
 
 
 def _upwards(path: KeyPath) -> list[KeyPath]:

@@ -28,9 +28,9 @@ def find_config(path: Path | None, environ: Mapping[str, str]) -> Path | None:
     A file that somebody named is chosen even if it does not exist, so that this is noticed.
     """
     if path is not None:
-        return path.expanduser()
+        return Path(os.path.expanduser(path))  # noqa: PTH111 -- never raises
     if named := environ.get("ZEROBOT_CONFIG"):
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))  # noqa: PTH111 -- never raises
     for candidate in (Path(NAME), _user_dir(environ, "XDG_CONFIG_HOME", ".config") / "zerobot" / NAME):
         if candidate.exists():
             return candidate
@@ -40,7 +40,7 @@ def find_config(path: Path | None, environ: Mapping[str, str]) -> Path | None:
 def default_state_dir(environ: Mapping[str, str]) -> Path:
     """Where the state is kept if the configuration does not say: `$ZEROBOT_STATE_DIR`, else the user's state."""
     if named := environ.get("ZEROBOT_STATE_DIR"):
-        return Path(named).expanduser().absolute()
+        return Path(os.path.expanduser(named)).absolute()  # noqa: PTH111 -- never raises
     return _user_dir(environ, "XDG_STATE_HOME", ".local/state") / "zerobot"
 
 
@@ -84,6 +84,8 @@ def _foreign_writers(status: os.stat_result) -> str:
 
     Our own group counts as ourselves: many systems give each user a group and a umask that lets it write.
     """
+    if not stat.S_ISREG(status.st_mode):  # /dev/null, a pipe: nothing that keeps what was written.
+        return ""
     if status.st_mode & stat.S_IWOTH:
         return "everybody on this machine"
     if status.st_mode & stat.S_IWGRP and status.st_gid != os.getegid():
@@ -110,7 +112,7 @@ def read_value_file(path: Path) -> tuple[str, str]:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text") from None
-    if mode & stat.S_IWOTH:
+    if stat.S_ISREG(mode) and mode & stat.S_IWOTH:
         raise ValueError(f"{path} may be written by everybody on this machine; run: chmod o-w {path}")
     warning = f"{path} may be read by others; run: chmod 600 {path}" if mode & stat.S_IROTH else ""
     return text.removesuffix("\n").removesuffix("\r"), warning

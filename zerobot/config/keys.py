@@ -30,7 +30,7 @@ def parse_key(text: str) -> tuple[str, ...]:
     """
     try:
         value: object = tomllib.loads(f"{text}=0") if "\n" not in text and "=" not in text else None
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = None
     parts: list[str] = []
     while isinstance(value, dict) and len(value) == 1:

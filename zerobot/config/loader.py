@@ -23,6 +23,7 @@ from zerobot.config.tables import FILE, Tables, is_secret
 from zerobot.config.values import apply_overrides, expand, read_files, settle_overrides
 from zerobot.core.errors import ConfigError
 
+_DEPTH = 40
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -127,7 +128,7 @@ def examine(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds) -
     files = read_files(tree, tables, _base(file))
     explainer = Explainer(tables, tree, resolution.sources, frozenset(expansion.expanded))
     faults += resolution.faults + files.faults
-    faults += [Fault(fault.path, f"{fault.text}; {explainer.sources.get(fault.path) or 'set it'}") for fault in unset]
+    faults += [_with_source(fault, explainer.sources) for fault in unset]
     faults += [Fault(path, f"is missing; {explainer.advice(path)}") for path in resolution.lacking]
     # What lacks its variable has nothing in it to complain about.
     empty = {fault.path for fault in expansion.faults}
@@ -158,15 +159,34 @@ def _parse(file: ConfigFile | None) -> dict[str, object]:
     if file is None:
         return {}
     try:
-        return tomllib.loads(file.text)
-    except tomllib.TOMLDecodeError as error:
-        match = _SYNTAX.fullmatch(str(error))
-        message = match[1] if match else str(error)
-        line = int(match[2]) if match and match[2] else len(file.text.splitlines()) or 1
-        column = f", column {match[3]}" if match and match[3] else " at the end of the file"
-        raise ConfigError([f"{file.path}:{line}: is not TOML{column}: {message[:1].lower()}{message[1:]}"]) from None
+        tree: dict[str, object] | None = tomllib.loads(file.text)
+    except ValueError as error:  # TOMLDecodeError, and what a number with thousands of digits gives
+        raise ConfigError([_syntax_fault(file, str(error))]) from None
     except RecursionError:
-        raise ConfigError([f"{file.path}: is nested too deeply"]) from None
+        tree = None
+    if tree is None or _is_deep(tree):
+        raise ConfigError([f"{file.path}: is nested more than {_DEPTH} levels deep"])
+    return tree
+
+
+def _syntax_fault(file: ConfigFile, problem: str) -> str:
+    match = _SYNTAX.fullmatch(problem)
+    message = match[1] if match else problem
+    line = int(match[2]) if match and match[2] else max(1, len(file.text.splitlines()))
+    column = f", column {match[3]}" if match and match[3] else ""
+    return f"{file.path}:{line}: is not TOML{column}: {message[:1].lower()}{message[1:]}"
+
+
+def _is_deep(tree: object) -> bool:
+    """Whether a document is nested so deeply that walking through it could exhaust the stack."""
+    level = [tree]
+    for _ in range(_DEPTH):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+        ]
+    return bool(level)
 
 
 def _not_yet(tree: dict[str, object]) -> list[Fault]:
@@ -201,6 +221,11 @@ def _exposure(file: ConfigFile | None, exposed: list[str]) -> list[str]:
     if file is None or not exposed:
         return []
     return [f"{file.path} holds {', '.join(exposed)} and may be read by others; run: chmod 600 {file.path}"]
+
+
+def _with_source(fault: Fault, sources: Mapping[KeyPath, str]) -> Fault:
+    source = sources.get(fault.path)
+    return Fault(fault.path, f"{fault.text} ({source.rstrip('.')})") if source else fault
 
 
 def _at_file_key(fault: Fault, files: Mapping[KeyPath, str]) -> Fault:

@@ -1,5 +1,6 @@
 """What fills a document before it is checked: `ZEROBOT__A__B`, `${NAME}`, and the files that hold secrets."""
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ def parse_value(text: str) -> object:
     """Read a value as TOML has it; what is not TOML is a text itself."""
     try:
         return tomllib.loads(f"x = {text}")["x"] if "\n" not in text else text
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -131,7 +132,7 @@ class Expansion:
             if not _NAME.fullmatch(name):
                 self.faults.append(Fault(path, f"${{{name}}} names no variable; write ${{NAME}}, or $${{ for ${{"))
             elif name not in self.environ:
-                self.faults.append(Fault(path, f"the environment variable {name} is not set"))
+                self.faults.append(Fault(path, f"the environment variable {name} is not set; set it"))
         if names:
             self.expanded[path] = tuple(names)
         return _VARIABLE.sub(self._replacement, text)
@@ -178,7 +179,7 @@ def read_files(tree: dict[str, object], tables: Tables, base: Path) -> FileValue
                 result.faults.append(Fault((*home, file_key), "is no file's name; allowed: a path in quotes"))
                 continue
             try:
-                table[key], warning = read_value_file(base / Path(named).expanduser())
+                table[key], warning = read_value_file(base / os.path.expanduser(named))  # noqa: PTH111 -- never raises
             except ValueError as error:
                 result.faults.append(Fault((*home, file_key), str(error)))
                 continue

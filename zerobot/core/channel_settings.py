@@ -26,10 +26,12 @@ class ChannelSettings(Section):
         default=True, description="Whether the bot answers in groups only when it is mentioned or replied to."
     )
     drafts: Literal["edit", "off"] = Field(
-        default="edit", description="edit: the reply grows in an edited message while it is written; off: only replies."
+        default="edit",
+        description="edit: the reply grows in an edited message while it is written; off: only replies.",
     )
     agent: Text = Field(default="default", description="The agent that answers: default, or the NAME of [agents.NAME].")
     approval_timeout: Annotated[Duration, Field(gt=0, le=30 * 86_400)] | None = Field(
         default=None,
-        description="How long an approval asked here may wait; more than 0, at most 30d; absent: security.approval_timeout.",
+        description="How long an approval asked here may wait; more than 0, at most 30d; "
+        "absent: security.approval_timeout.",
     )

@@ -1,6 +1,6 @@
 """What every settings table is made of: a strict frozen model, durations, sizes, secrets, paths."""
 
-import math
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,9 @@ from pydantic import (
     Strict,
     WithJsonSchema,
 )
+
+_ENDLESS = 10**15
+"""What no duration in seconds and no size in bytes exceeds; arithmetic is exact up to here."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {
@@ -60,10 +63,10 @@ def parse_duration(value: object) -> object:
         match = _DURATION.fullmatch(value.strip())
         if match is None:
             raise ValueError(NO_DURATION)
-        return float(match[1]) * _SECONDS[match[2] or "s"]
+        value = float(match[1]) * _SECONDS[match[2] or "s"]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(NO_DURATION)  # noqa: TRY004 -- pydantic wants ValueError
-    if not math.isfinite(value) or value < 0:
+    if not 0 <= value <= _ENDLESS:  # not-a-number is in no range either
         raise ValueError(NO_DURATION)
     return float(value)
 
@@ -89,10 +92,11 @@ def parse_size(value: object) -> object:
         match = _SIZE.fullmatch(value.strip())
         if match is None:
             raise ValueError(NO_SIZE)
-        return int(float(match[1]) * _BYTES[match[2].upper() or "B"])
+        exact = float(match[1]) * _BYTES[match[2].upper() or "B"]
+        value = int(exact) if exact <= _ENDLESS else -1
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(NO_SIZE)  # noqa: TRY004 -- pydantic wants ValueError
-    if value < 0:
+    if not 0 <= value <= _ENDLESS:
         raise ValueError(NO_SIZE)
     return value
 
@@ -128,7 +132,8 @@ def _path(value: object) -> object:
         return value
     if not value or "\0" in value:
         raise ValueError("is empty; write a path")
-    return Path(value).expanduser()
+    # pathlib's own raises when the home directory of `~name` is not known; this leaves the text.
+    return Path(os.path.expanduser(value))  # noqa: PTH111
 
 
 def _absolute(path: Path) -> Path:

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +21,6 @@ from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.log import EventLog
 from zerobot.daemon.ancestry import ancestors
 
-SOCKET_NAME = "control.sock"
 LINE_LIMIT = 1024 * 1024
 """Bytes of the longest line, either way."""
 CONNECTIONS = 64
@@ -71,11 +70,6 @@ class ControlError(ZerobotError):
 
 class NoDaemonError(ZerobotError):
     """Nobody listens on the control socket."""
-
-
-def socket_path(state_dir: Path) -> Path:
-    """Where the control socket of a state directory is."""
-    return state_dir / SOCKET_NAME
 
 
 @asynccontextmanager
@@ -353,7 +347,7 @@ class Conversing:
         except (OSError, TimeoutError):
             raise ControlError("broken", "the daemon hung up") from None
 
-    async def items(self) -> AsyncIterator[Mapping[str, object]]:
+    async def items(self) -> AsyncGenerator[Mapping[str, object], None]:
         """The items as they come, until the result.
 
         Raises:

@@ -5,8 +5,9 @@ is shown. So nothing is queued, a slow platform slows no model, and the last tex
 """
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, ShowsTyping
 from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
@@ -23,6 +24,42 @@ LONGEST_BACKOFF = 30.0
 """Seconds between tries when a platform keeps failing."""
 
 
+class View(Protocol):
+    """What takes a turn's events."""
+
+    def __call__(self, event: TurnEvent) -> None:
+        """Take an event in. Never waits, never raises."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def close(self) -> None:
+        """Show nothing more."""
+        ...
+
+
+class NoView:
+    """Shows nothing: the channel is not open."""
+
+    def __call__(self, event: TurnEvent) -> None:
+        """Ignore an event."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """There is nothing to end."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
 class TurnView:
     """Shows one segment of a turn: call it with each event; it ends with the pause, the final, or `close`.
 
@@ -37,10 +74,10 @@ class TurnView:
         self.line = line
         self._bench = bench
         self._segment = Segment()
-        self._draft = Draft(ref, line, bench)
         self._first_at: float | None = None
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
+        self._draft = Draft(ref, line, bench, self._ended)
         self._done = asyncio.Event()
 
     def __call__(self, event: TurnEvent) -> None:
@@ -67,9 +104,14 @@ class TurnView:
         self._ended.set()
 
     @property
-    def shown(self) -> dict[int, Shown]:
+    def shown(self) -> Mapping[int, Shown]:
         """What stands on the platform, by position; stable once `finished` has returned."""
         return self._draft.shown
+
+    @property
+    def final(self) -> bool:
+        """Whether the turn has ended, as against paused or left for a later start."""
+        return self._segment.final
 
     async def finished(self) -> None:
         """Wait until the last call for it has ended."""
@@ -145,15 +187,17 @@ class Draft:
         ref: The turn.
         line: Where it is shown.
         bench: The outbox, the clock, the log.
+        ended: Set when the final is on its way: what is not sent by then is the final's to send.
     """
 
-    def __init__(self, ref: TurnRef, line: Line, bench: Bench) -> None:
+    def __init__(self, ref: TurnRef, line: Line, bench: Bench, ended: asyncio.Event) -> None:
         self.shown: dict[int, Shown] = {}
         self.calling = asyncio.Lock()
         """Held while a call is under way."""
         self._ref = ref
         self._line = line
         self._bench = bench
+        self._ended = ended
         self._reply: ReplyId | None = None
         self._edited: set[int] = set()
         self._faults = 0
@@ -217,7 +261,7 @@ class Draft:
         return None
 
     async def _send(self, position: int, body: MessageBody) -> bool:
-        """Send a new message; False: the turn is over in the store, so nothing was sent."""
+        """Send a new message; False: the turn is over, so nothing was sent."""
         outbox, ref = self._bench.outbox, self._ref
         if self._reply is None:
             self._reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
@@ -225,6 +269,9 @@ class Draft:
                 return False
         else:
             await outbox.begin_part(self._reply, position, body)
+        if self._ended.is_set():
+            await outbox.release_part(self._reply, position)
+            return False
         message = OutboundMessage(
             place=ref.place,
             body=body,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from zerobot.core.channel import Channel, ChannelKind, EditsMessages, SentMessage, MessageBody
+from zerobot.core.channel import Channel, ChannelKind, EditsMessages, MessageBody, SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.core.log import EventLog

@@ -198,6 +198,7 @@ class Gate:
         ticket = self._scheduler.ask(place, priority)
         turn = self._turns[ticket] = asyncio.get_running_loop().create_future()
         self._grant()
+        self._changed.set()
         try:
             await turn
         except asyncio.CancelledError:
@@ -205,8 +206,6 @@ class Gate:
             if self._turns.pop(ticket, None) is not None:
                 self._scheduler.drop(ticket)
             raise
-        finally:
-            self._changed.set()
         try:
             yield
         finally:

@@ -14,7 +14,6 @@ from zerobot.core.events import (
 )
 from zerobot.core.ids import CallId
 
-
 _ACTIVE = frozenset("\\`*_[]<>~|&$")
 """Characters that mean something within a line of Markdown."""
 
@@ -28,6 +27,7 @@ class Segment:
         self._status = ""
         self.ended = False
         """Whether nothing more comes: the turn paused, or has its final."""
+        self.final = False
 
     def take(self, event: TurnEvent) -> bool:
         """Take one event in.
@@ -52,6 +52,7 @@ class Segment:
                 self._status = text
             case ApprovalsRequested() | Final():
                 self.ended = True
+                self.final = isinstance(event, Final)
                 return False
             case _:
                 return False

@@ -80,7 +80,9 @@ def _rule(pattern: str, tool: str, saying: str) -> _Rule:
 
 
 _RULES = (
-    _rule(r"(run|execute)\s+(the command\s+)?`(?P<command>[^`]+)`[\s.?!]*", "shell", "I would like to run `{command}`."),
+    _rule(
+        r"(run|execute)\s+(the command\s+)?`(?P<command>[^`]+)`[\s.?!]*", "shell", "I would like to run `{command}`."
+    ),
     _rule(r"(run|execute)\s+(the command\s+)?(?P<command>.+)", "shell", "I would like to run `{command}`."),
     _rule(r"write\s+(to\s+)?(?P<path>[^\s:]+)\s*:\s*(?P<content>.+)", "write_file", "I would like to write `{path}`."),
     _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+?)\s+in\s+(?P<path>\S+)", "search_files", "I search `{path}`."),

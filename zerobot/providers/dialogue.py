@@ -11,6 +11,8 @@ _NAME_LIMIT = 64
 """Longest tool name that both protocols take (`^[a-zA-Z0-9_-]{1,64}$`)."""
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
+_NOTE_MARK = "[Note by the system"
+
 BROKE_OFF = "your answer above broke off before its end"
 EARLIER_LEFT_OUT = "earlier messages are not shown"
 GO_ON = "please go on"
@@ -95,7 +97,8 @@ def _refuse_constant(name: str) -> object:
 
 def _people_parts(message: UserMessage) -> list[str]:
     parts = [_note(message.note)] if message.note.strip() else []
-    text = message.text.strip()
+    # Who writes our mark himself does not thereby become the system.
+    text = message.text.strip().replace(_NOTE_MARK, _NOTE_MARK.replace("[", "("))
     if message.speaker and text:
         text = f"[{_one_line(message.speaker)}] {text}"
     return [*parts, *([text] if text else []), *(_file_line(file) for file in message.files)]
@@ -122,7 +125,7 @@ def _notes_after(message: AssistantMessage) -> list[str]:
 
 
 def _note(text: str) -> str:
-    return f"[Note by the system, not written by a person: {text.strip()}]"
+    return f"{_NOTE_MARK}, not written by a person: {text.strip()}]"
 
 
 def _one_line(text: str) -> str:

@@ -20,12 +20,15 @@ MESSAGE_LIMIT = 300
 
 _SERVER_FAULT = 500
 _RETRYABLE = frozenset({408, 409, 425, 429})
+_CODES = {404: "not_found", 408: "timeout", 409: "conflict"}
 _OVERLOADED = frozenset({503, 529})
 _QUOTA = re.compile(
     r"insufficient[_ ](quota|balance|credit|fund)|exceeded[_ ](your )?(current[_ ])?(quota|balance)|credit balance"
     r"|billing|payment required|out of (credits|quota)|arrear|余额",
     re.IGNORECASE,
 )
+# A limit that is refilled soon, though it is called a quota (Gemini's free tier).
+_REFILLS = re.compile(r"per[ _-]?minute|per[ _-]?second|retry in \d", re.IGNORECASE)
 _OVERFLOW = re.compile(
     r"context[_ ]?(length|size|window)|maximum context|prompt is too long|too many (input |prompt )?tokens"
     r"|exceed[a-z_ ]*(context|token limit|max(imum)?[a-z_ ]*tokens)|input (length|is too long)|reduce the length"
@@ -120,7 +123,7 @@ def translate(refusal: Refusal) -> ProviderError:
     if status is None:
         return _error(refusal, "server_error", retryable=not _REFUSED.search(refusal.words))
     retryable = status >= _SERVER_FAULT or status in _RETRYABLE
-    code = "server_error" if status >= _SERVER_FAULT else "timeout" if status == 408 else "bad_request"
+    code = "server_error" if status >= _SERVER_FAULT else _CODES.get(status, "bad_request")
     return _error(refusal, code, retryable=retryable)
 
 
@@ -136,7 +139,7 @@ def describe(payload: object) -> tuple[str, str, int | None]:
         return text, text, _status(payload)
     message = error.get("message") or error.get("msg") or payload.get("message") or ""
     kinds = [str(value) for key in ("type", "code", "status") if (value := error.get(key)) is not None]
-    inner = error.get("metadata") or error.get("innererror")
+    inner = error.get("metadata") or error.get("innererror") or error.get("details")
     hints = json.dumps(inner, ensure_ascii=False) if inner else ""
     return str(message), " ".join([str(message), *kinds, hints]), _status(error)
 
@@ -194,9 +197,11 @@ def _rate_limited(refusal: Refusal) -> ProviderError:
 
 
 def _credentials(refusal: Refusal) -> ProviderError:
-    # The server's sentence is left out: it likes to repeat the key.
+    # With 401 the server's sentence is left out: it says nothing but likes to repeat the key. With 403 it is needed:
+    # the key may be good and only the model, the region or the network be forbidden.
+    reason = f" ({refusal.told()})" if refusal.status == 403 and refusal.told() else ""
     return CredentialError(
-        f"{refusal.provider}: the server refuses the key; check [providers.{refusal.provider}] api_key",
+        f"{refusal.provider}: the server refuses the key{reason}; check [providers.{refusal.provider}] api_key",
         code="auth",
         status=refusal.status,
     )
@@ -221,7 +226,9 @@ def _overloaded(refusal: Refusal) -> ProviderError:
 def _is_quota(refusal: Refusal) -> bool:
     if refusal.status == 402:
         return True
-    return (refusal.status is None or 400 <= refusal.status < _SERVER_FAULT) and bool(_QUOTA.search(refusal.words))
+    if refusal.status is not None and not 400 <= refusal.status < _SERVER_FAULT:
+        return False
+    return bool(_QUOTA.search(refusal.words)) and not _REFILLS.search(refusal.words)
 
 
 def _is_overflow(refusal: Refusal) -> bool:

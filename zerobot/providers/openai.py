@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from zerobot.core.model import ModelEvent, ModelProvider, ModelRequest
 from zerobot.core.provider_kind import ProviderKind, ProviderServices, ProviderSettings
@@ -42,8 +41,7 @@ class OpenAIModel:
 
     def _limit_field(self) -> str:
         # The vendor's newer models refuse the old name; most other servers know no other.
-        official = urlsplit(self._base_url).hostname == urlsplit(BASE_URL).hostname
-        return "max_completion_tokens" if official else "max_tokens"
+        return "max_completion_tokens" if self._base_url == BASE_URL else "max_tokens"
 
 
 def _open(name: str, settings: ProviderSettings, services: ProviderServices) -> ModelProvider:

@@ -118,12 +118,14 @@ class Exchange:
         except httpx.HTTPError as error:
             raise self._network_fault(error) from error
         except httpx.InvalidURL as error:
-            advice = f"check [providers.{self._provider}] base_url"
-            raise ProviderError(f"{self._provider}: not a URL; {advice}", code="bad_url") from error
+            raise self._bad_url("is no URL") from error
 
     async def _demand_success(self, response: httpx.Response) -> None:
         if response.is_success:
             return
+        if response.is_redirect:
+            # Followed, the question would arrive without its body, or the key at a stranger's.
+            raise self._bad_url("redirects to another address")
         body = await self._read(response, ERROR_BODY_LIMIT)
         raise from_response(
             self._provider,
@@ -196,6 +198,9 @@ class Exchange:
             # A server that keeps its stream open, or breaks it after the end, costs us the connection and no more.
             return
 
+    def _bad_url(self, what: str) -> ProviderError:
+        return ProviderError(f"{self._provider}: [providers.{self._provider}] base_url {what}", code="bad_url")
+
     def _network_fault(self, error: httpx.HTTPError) -> ProviderError:
         """Translate a fault of the network; all may pass, so all may be tried again."""
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
@@ -203,8 +208,7 @@ class Exchange:
         elif isinstance(error, httpx.TimeoutException):
             what, code = f"sent nothing for {self._timeout.read:g} seconds", "idle_timeout"
         elif isinstance(error, httpx.UnsupportedProtocol):
-            advice = f"check [providers.{self._provider}] base_url"
-            return ProviderError(f"{self._provider}: not an http or https URL; {advice}", code="bad_url")
+            return self._bad_url("is no http or https URL")
         else:
             what, code = f"broke the connection ({type(error).__name__})", "stream_broken"
         return ProviderError(f"{self._provider}: the server {what}", code=code, retryable=True)

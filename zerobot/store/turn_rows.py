@@ -41,6 +41,15 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """What is under way in a conversation."""
+
+    state: str
+    """`running`, `suspended` or `paused`."""
+    asker: Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingInput:
     """The next input of a conversation whose turn is paused."""
 
@@ -64,6 +73,8 @@ class NextWork:
     turn: Turn | None
     superseded: Superseded | None = None
     look_again: datetime | None = None
+    waits_for: Turn | None = None
+    """Set when an input waits for the end of this paused turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId, n
 from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolResult, UserMessage
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, outbox, usage
+from zerobot.store.columns import stamp
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope
 from zerobot.store.history import NEVER_FINISHED, extra_of, load_history
@@ -156,6 +157,15 @@ class Turns:
 
         return await self._database.write(transaction)
 
+    async def open_turn(self, conversation: ConversationId) -> OpenTurn | None:
+        """Who asked for what is under way in a conversation, and how far it is; None when it is idle."""
+
+        def transaction(db: sqlite3.Connection) -> OpenTurn | None:
+            row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
+            return OpenTurn(state=row["state"], asker=Identity.parse(row["asker"])) if row else None
+
+        return await self._database.read(transaction)
+
     async def inputs(self, turn: TurnId) -> list[InboundEnvelope]:
         """The envelopes that a turn answers."""
         sql = "SELECT envelope FROM inbox WHERE turn_id = ? ORDER BY id"
@@ -259,7 +269,7 @@ class Turns:
         return await self._database.write(transaction)
 
     def _now(self) -> str:
-        return self._clock.now().isoformat()
+        return stamp(self._clock.now())
 
 
 def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, preface: str) -> NextWork:
@@ -284,7 +294,7 @@ def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, 
         "asker_name": head.sender_name,
         "reply_to": head.message_id,
         "preface": preface,
-        "now": now.isoformat(),
+        "now": stamp(now),
     }
     db.execute(BEGIN, fields)
     for row in taken:
@@ -310,7 +320,7 @@ def _insert_input(
         "role": "user",
         "text": message.text,
         "extra": extra_of(message),
-        "now": now.isoformat(),
+        "now": stamp(now),
     }
     db.execute(INSERT_MESSAGE, fields)
 
@@ -331,7 +341,7 @@ def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, n
     shown = db.execute(LAST_SHOWN, {"turn": turn.id}).fetchone()[0]
     envelope = decode_envelope(rows[0]["envelope"])
     if rows[0]["accepted_at"] <= shown or not supersedes(WaitingInput(envelope=envelope, asker=turn.asker)):
-        return NextWork(None)
+        return NextWork(None, waits_for=turn)
     tools = _close_open_calls(
         db, turn, ResultCode.NOT_RUN, "This call did not run: a new message came before anybody decided.", now
     )
@@ -349,7 +359,7 @@ def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text
     rows = db.execute(
         "SELECT id, name FROM tool_calls WHERE turn_id = ? AND state <> 'finished' ORDER BY position", (turn.id,)
     ).fetchall()
-    _finish_calls(db, [(CallId(row["id"]), ToolResult(code=code, text=text)) for row in rows], now.isoformat())
+    _finish_calls(db, [(CallId(row["id"]), ToolResult(code=code, text=text)) for row in rows], stamp(now))
     return [f"`{row['name']}`" for row in rows]
 
 
@@ -430,7 +440,7 @@ def _finish(
     steps: int,
     now: datetime,
 ) -> ReplyId | None:
-    at = now.isoformat()
+    at = stamp(now)
     fields = {
         "turn": turn.id,
         "outcome": ending.outcome,

@@ -55,6 +55,10 @@ class ManualClock:
         """Move the wall time only, as an administrator or a time server does; no sleeper notices."""
         self._wall += timedelta(seconds=seconds)
 
+    def settle_with(self, settle: Callable[[], Awaitable[None]]) -> None:
+        """Choose anew what is awaited before each step of time."""
+        self._settle = settle
+
     async def settle(self) -> None:
         """Let everything run that can run before time moves."""
         await self._settle()

@@ -1,0 +1,468 @@
+"""The outbox's way out: each part once, in order, whatever the platform does."""
+
+import asyncio
+
+import pytest
+
+from tests.delivery.conftest import ANN, BEN, House, Houses
+from zerobot.core.channel import MessageBody
+from zerobot.core.errors import (
+    GoneError,
+    MovedError,
+    RefusedError,
+    TryLaterError,
+    UnclearError,
+    UnreachableError,
+)
+from zerobot.core.events import TextShown
+from zerobot.core.ids import ReplyId, TurnId
+from zerobot.core.places import Place
+from zerobot.delivery.part_sender import REPEAT_AFTER
+from zerobot.store.outbox import PartState, ReplyState
+from zerobot.testing.channel import REPEAT_MARK, AskableChannel, FakeChannel, PlainChannel, fake_kind
+from zerobot.testing.clock import ManualClock
+
+
+async def state_of(house: House, turn: TurnId) -> tuple[ReplyState, list[PartState]]:
+    """How far the reply of a turn is."""
+    (reply,) = await house.outbox.of_turn(turn)
+    return reply.state, [part.state for part in reply.parts]
+
+
+async def test_a_reply_is_sent_once_and_done(house: House) -> None:
+    """Queued, sent as the answer to its question, done, and logged without its text."""
+    ref = await house.say("Hello.")
+    await house.clock.advance(5)
+    assert [(call.text, call.reply_to) for call in house.channel.of("send")] == [("Hello.", "q1")]
+    assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+    (sent,) = house.logged("delivery.sent")
+    assert (sent["channel"], sent["turn"], sent["parts"]) == ("fake", "t1", 1)
+    assert "Hello." not in str(house.events)
+
+
+async def test_a_long_reply_is_several_messages_in_order(houses: Houses, clock: ManualClock) -> None:
+    """Nothing is lost at the cuts, and the parts do not overtake each other."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        await house.say("0123456789abcdefghijKLM")
+        await clock.advance(10)
+        assert house.channel.texts(ANN) == ["0123456789", "abcdefghij", "KLM"]
+
+
+async def test_only_the_part_that_was_refused_for_now_is_tried_again(houses: Houses, clock: ManualClock) -> None:
+    """B014: part 2 of 3 is limited twice; each part appears once, in order."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        await house.say("0123456789abcdefghijKLM")
+        await house.channel.until(lambda: len(house.channel.of("send")) == 1)
+        house.channel.fail("send", TryLaterError("slow down", retry_after=3.0), times=2)
+        await clock.advance(30)
+        assert house.channel.texts(ANN) == ["0123456789", "abcdefghij", "KLM"]
+        assert len(house.channel.of("send")) == 5
+
+
+async def test_a_limited_reply_waits_as_long_as_it_is_told(house: House) -> None:
+    """B011: `retry_after: 7`: one delivery, not before."""
+    house.channel.fail("send", TryLaterError("slow down", retry_after=7.0))
+    await house.say("Hello.")
+    await house.clock.advance(30)
+    first, second = house.channel.of("send")
+    assert second.at >= first.at + 7.0 - 1e-6
+    assert house.channel.texts(ANN) == ["Hello."]
+
+
+async def test_thirty_seconds_of_faults_delay_an_answer_and_keep_the_order(house: House) -> None:
+    """B160: refused for 30 s, then delivered once, before the answer to the next question."""
+    house.channel.fail("send", TryLaterError("500"), times=1000)
+    await house.say("First.", "t1")
+    await house.clock.advance(10)
+    await house.say("Second.", "t2")
+    await house.clock.advance(20)
+    house.channel.heal()
+    await house.clock.advance(90)
+    assert house.channel.texts(ANN) == ["First.", "Second."]
+
+
+async def test_thirty_seconds_of_broken_connections_lose_no_answer(house: House) -> None:
+    """B160, the connection breaks after the request: one marked repeat, when the outage is over."""
+    house.channel.fail("send", UnclearError("broken"), times=1000)
+    await house.say("First.", "t1")
+    await house.say("Second.", "t2")
+    await house.clock.advance(30)
+    house.channel.heal()
+    await house.clock.advance(120)
+    assert house.channel.texts(ANN) == [REPEAT_MARK + "First.", "Second."]
+
+
+async def test_a_reply_is_tried_for_a_day(house: House) -> None:
+    """A platform that is down for hours gets the answer in the end; after a day it is given up."""
+    house.channel.fail("send", TryLaterError("500", retry_after=3600.0), times=10)
+    ref = await house.say("Hello.")
+    await house.clock.advance(11 * 3600)
+    assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+    house.channel.fail("send", TryLaterError("500", retry_after=3600.0), times=10_000)
+    ref = await house.say("Too late.", "t2")
+    await house.clock.advance(26 * 3600)
+    assert await state_of(house, ref.turn) == (ReplyState.FAILED, [PartState.FAILED])
+    assert house.logged("delivery.failed")[-1]["reason"] == "given_up"
+
+
+async def test_a_send_whose_answer_is_lost_is_repeated_once_with_a_mark(house: House) -> None:
+    """The platform took it and the answer was lost: at most one copy more, and it says so."""
+    house.channel.fail("send", UnclearError("broken"), taken=True)
+    ref = await house.say("Hello.")
+    await house.clock.advance(REPEAT_AFTER - 1)
+    assert house.channel.texts(ANN) == ["Hello."]
+    await house.clock.advance(60)
+    assert house.channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
+    assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+
+
+async def test_a_repeat_that_is_unclear_as_well_is_the_last(houses: Houses, clock: ManualClock) -> None:
+    """Never a third copy: the part has failed, and the next one follows."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        house.channel.fail("send", UnclearError("broken"), times=2, taken=True)
+        ref = await house.say("0123456789abc")
+        await clock.advance(600)
+        assert house.channel.texts(ANN) == ["0123456789", REPEAT_MARK + "0123456789", "abc"]
+        assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.FAILED, PartState.SENT])
+        assert house.logged("delivery.failed")[0]["turn"] == "t1"
+
+
+async def test_a_repeat_that_surely_was_not_taken_is_tried_again(house: House) -> None:
+    """The repeat meets a limit: it waits, and goes out once, still marked."""
+    house.channel.fail("send", UnclearError("broken"), taken=True)
+    house.channel.fail("send", TryLaterError("slow down", retry_after=5.0))
+    await house.say("Hello.")
+    await house.clock.advance(600)
+    assert house.channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_platform_that_can_be_asked_is_asked(houses: Houses, clock: ManualClock, *, taken: bool) -> None:
+    """Whether it took the message or not, there is one copy, without a mark, and the same key is used throughout."""
+    async with houses.open(AskableChannel(clock)) as house:
+        house.channel.fail("send", UnclearError("broken"), taken=taken)
+        ref = await house.say("Hello.")
+        await clock.advance(60)
+        assert house.channel.texts(ANN) == ["Hello."]
+        assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+        assert len({call.key for call in house.channel.of("send", "find")}) == 1
+
+
+async def test_asking_waits_for_the_platform_too(houses: Houses, clock: ManualClock) -> None:
+    """The question itself fails for a while: it is asked again, nothing is sent meanwhile."""
+    async with houses.open(AskableChannel(clock)) as house:
+        house.channel.fail("send", UnclearError("broken"), taken=True)
+        house.channel.fail("find", UnclearError("broken"), times=3)
+        await house.say("Hello.")
+        await clock.advance(60)
+        assert house.channel.texts(ANN) == ["Hello."]
+        assert len(house.channel.of("send")) == 1
+
+
+async def test_a_refused_message_is_sent_without_formatting(house: House) -> None:
+    """Markup that the platform does not take is left away; the text arrives."""
+    house.channel.fail("send", RefusedError("bad markup"))
+    await house.say("Hello.")
+    await house.clock.advance(5)
+    assert list(house.channel.messages[ANN].values()) == [MessageBody("Hello.")]
+
+
+async def test_a_message_refused_in_its_plain_form_too_is_shortened(house: House) -> None:
+    """People see its beginning, and that something is missing."""
+    house.channel.fail("send", RefusedError("too long"), times=2)
+    await house.say("x" * 3000)
+    await house.clock.advance(5)
+    (text,) = house.channel.texts(ANN)
+    assert text.startswith("x" * 500 + "…")
+    assert text.endswith("(The rest of this message was refused here.)")
+
+
+async def test_a_message_refused_in_every_form_fails_and_is_logged(house: House) -> None:
+    """After three forms nothing is left to try."""
+    house.channel.fail("send", RefusedError("never"), times=100)
+    ref = await house.say("Hello.")
+    await house.clock.advance(600)
+    assert len(house.channel.of("send")) == 3
+    assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.FAILED])
+    assert len(house.logged("delivery.failed")) == 1
+
+
+async def test_a_fault_of_an_adapter_silences_no_chat(house: House) -> None:
+    """An exception that no channel may raise is treated as a refusal of the form."""
+    house.channel.fail("send", KeyError("a bug"))
+    await house.say("Hello.")
+    await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["Hello."]
+
+
+async def test_a_place_that_takes_nothing_is_given_up_at_once_and_others_go_on(house: House) -> None:
+    """B031: blocked: one send, the reply has failed; another chat gets its own."""
+    house.channel.fail("send", UnreachableError("blocked"), times=100, place=ANN)
+    ref = await house.say("Hello.", "t1", ANN)
+    await house.say("Hi.", "t2", BEN)
+    await house.clock.advance(600)
+    assert len(house.channel.of("send", place=ANN)) == 1
+    assert await state_of(house, ref.turn) == (ReplyState.FAILED, [PartState.FAILED])
+    assert house.logged("delivery.failed")[0]["reason"] == "unreachable"
+    assert house.channel.texts(BEN) == ["Hi."]
+
+
+async def test_a_chat_that_moved_is_followed_once(house: House) -> None:
+    """B024: the move is told before anything is sent there, then the message goes to the new chat."""
+    house.channel.fail("send", MovedError("moved", chat="77"), place=ANN)
+    ref = await house.say("Hello.")
+    await house.clock.advance(5)
+    assert house.moves == [(ANN, "77")]
+    assert house.channel.texts(Place("fake", "77")) == ["Hello."]
+    assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+
+
+async def test_a_chat_that_moves_again_and_again_is_given_up(house: House) -> None:
+    """The second move is the last that is looked at."""
+    house.channel.fail("send", MovedError("moved", chat="77"), times=100)
+    ref = await house.say("Hello.")
+    await house.clock.advance(60)
+    assert len(house.channel.of("send")) == 2
+    assert (await state_of(house, ref.turn))[0] is ReplyState.FAILED
+
+
+async def test_an_answer_to_a_deleted_question_is_sent_all_the_same(house: House) -> None:
+    """What it answers no longer exists: it stands on its own."""
+    house.channel.fail("send", GoneError("no such message"))
+    await house.say("Hello.")
+    await house.clock.advance(5)
+    assert [call.reply_to for call in house.channel.of("send")] == ["q1", ""]
+    assert house.channel.texts(ANN) == ["Hello."]
+
+
+async def test_a_draft_that_somebody_deleted_is_sent_anew(house: House) -> None:
+    """The final finds nothing to edit: it is a new message."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(1)
+        house.channel.messages[ANN].clear()
+        house.channel.fail("edit", GoneError("deleted"))
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["Hello."]
+
+
+async def test_a_final_that_cannot_be_edited_replaces_its_draft(house: House) -> None:
+    """Refused with and without formatting: a new message first, then the draft is taken back."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(1)
+        house.channel.fail("edit", RefusedError("too old"), times=100)
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["Hello."]
+    assert [call.kind for call in house.channel.of("send", "edit", "delete")] == [
+        "send",
+        "edit",
+        "edit",
+        "send",
+        "delete",
+    ]
+
+
+async def test_an_edit_of_the_final_is_repeated_until_it_is_answered(house: House) -> None:
+    """B013: a broken connection or a limit at the last edit leaves one message with the whole answer."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(1)
+        house.channel.fail("edit", UnclearError("broken"), times=2)
+        house.channel.fail("edit", TryLaterError("slow down", retry_after=6.0), times=1)
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(60)
+    assert house.channel.texts(ANN) == ["Hello."]
+    assert len(house.channel.of("send")) == 1
+
+
+async def test_messages_of_a_draft_that_the_answer_does_not_need_are_deleted(
+    houses: Houses, clock: ManualClock
+) -> None:
+    """The draft had two messages, the answer has one."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            show(TextShown("0123456789abc"))
+            await clock.advance(3)
+            assert house.channel.texts(ANN) == ["0123456789", "abc"]
+            await house.finish(ref, show, "Short.")
+            await clock.advance(5)
+        assert house.channel.texts(ANN) == ["Short."]
+
+
+async def test_an_answer_back_at_its_first_draft_is_edited_back(house: House) -> None:
+    """The text that was sent first is the final again after other text was shown: the chat shows the final."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Yes"))
+        await house.clock.advance(1)
+        show(TextShown(" and no"))
+        await house.clock.advance(2)
+        assert house.channel.texts(ANN) == ["Yes and no"]
+        await house.finish(ref, show, "Yes")
+    await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["Yes"]
+
+
+async def test_a_text_that_shows_nothing_is_a_notice(house: House) -> None:
+    """A chat never stays silent."""
+    await house.say(" \n ")
+    await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["(The answer has no text that can be shown.)"]
+
+
+async def test_a_notice_is_stored_then_sent(house: House) -> None:
+    """Something that belongs to no turn."""
+    reply = await house.delivery.notice(ANN, "Your code is ABC.")
+    assert (await house.outbox.get(reply)).state is ReplyState.QUEUED
+    await house.clock.advance(1)
+    assert house.channel.texts(ANN) == ["Your code is ABC."]
+    assert (await house.outbox.get(reply)).state is ReplyState.DONE
+
+
+async def test_a_notice_of_a_turn_leaves_its_draft_alone(house: House) -> None:
+    """Something is said beside a turn that streams: both go on."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(1)
+        await house.delivery.notice(ANN, "By the way.")
+        await house.clock.advance(2)
+        show(TextShown("lo"))
+        await house.clock.advance(2)
+        assert house.channel.texts(ANN) == ["Hello", "By the way."]
+
+
+async def test_nothing_of_a_place_is_kept_when_it_is_idle(house: House) -> None:
+    """A bot in thousands of chats does not grow: a place's lane ends with its last reply."""
+    for number in range(50):
+        await house.say("Hello.", f"t{number}", Place("fake", f"c{number}"))
+    await house.clock.advance(60)
+    assert len(house.channel.of("send")) == 50
+    assert await house.delivery.drain(0.0)
+
+
+async def test_draining_lets_what_is_queued_go_out(house: House) -> None:
+    """A graceful stop ends drafts and waits for finals, within its time."""
+    ref = await house.turn("t1", BEN)
+    house.delivery.view(ref)(TextShown("Hel"))
+    await house.say("Hello.", "t2")
+    assert await house.delivery.drain(20.0)
+    assert house.channel.texts(ANN) == ["Hello."]
+
+
+async def test_draining_gives_up_in_time(house: House, clock: ManualClock) -> None:
+    """A platform that hangs does not keep the daemon from ending."""
+    house.channel.hold("send")
+    await house.say("Hello.")
+    await clock.settle()
+    drained = asyncio.create_task(house.delivery.drain(20.0))
+    await clock.advance(21)
+    assert await drained is False
+
+
+@pytest.mark.parametrize("commits", range(8))
+async def test_a_crash_at_any_commit_loses_nothing_and_shows_at_most_one_marked_repeat(
+    houses: Houses, clock: ManualClock, commits: int
+) -> None:
+    """The process dies after so many of the sender's commits; the next start finishes the reply."""
+    channel = FakeChannel(clock, limit=10)
+    async with houses.open(channel) as house:
+        ref = await house.turn()
+        await house.queue(ref, "0123456789abc")
+        house.database.dies_after(commits)
+        house.delivery.settle(ref.turn)
+        await clock.advance(10)
+    async with houses.open(channel) as house:
+        await clock.advance(100)
+        plain = [text.removeprefix(REPEAT_MARK) for text in channel.texts(ANN)]
+        assert [text for number, text in enumerate(plain) if text not in plain[:number]] == ["0123456789", "abc"]
+        assert len(plain) <= 3
+        assert sum(not text.startswith(REPEAT_MARK) for text in channel.texts(ANN)) == 2
+        assert (await state_of(house, ref.turn))[0] is ReplyState.DONE
+
+
+async def test_a_part_found_sending_is_repeated_once_with_a_mark_at_the_start(
+    houses: Houses, clock: ManualClock
+) -> None:
+    """After a crash in the call: at once, marked; a second crash in the repeat is the end of it."""
+    channel = FakeChannel(clock)
+    hold = channel.hold("send")
+    async with houses.open(channel) as house:
+        await house.say("Hello.")
+        await clock.settle()
+    async with houses.open(channel) as house:
+        await clock.settle()
+    hold.release()
+    async with houses.open(channel) as house:
+        await clock.advance(100)
+        assert channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
+        assert await state_of(house, TurnId("t1")) == (ReplyState.DONE, [PartState.FAILED])
+
+
+async def test_replies_keep_their_order_over_a_restart(houses: Houses, clock: ManualClock) -> None:
+    """What was queued first is sent first."""
+    channel = FakeChannel(clock)
+    channel.fail("send", TryLaterError("500"), times=1000)
+    async with houses.open(channel) as house:
+        for number in range(3):
+            await house.say(f"Answer {number}.", f"t{number}")
+        await clock.advance(5)
+    channel.heal()
+    async with houses.open(channel):
+        await clock.advance(60)
+        assert channel.texts(ANN) == ["Answer 0.", "Answer 1.", "Answer 2."]
+
+
+async def test_a_reply_whose_turn_died_with_its_draft_is_finished_by_editing_it(
+    houses: Houses, clock: ManualClock
+) -> None:
+    """Half a draft is on the platform, the final is stored, the process dies: the next start edits."""
+    channel = FakeChannel(clock)
+    async with houses.open(channel) as house:
+        ref = await house.turn()
+        house.delivery.view(ref)(TextShown("Hel"))
+        await clock.advance(1)
+        await house.queue(ref, "Hello.")
+    async with houses.open(channel):
+        await clock.advance(5)
+    assert channel.texts(ANN) == ["Hello."]
+    assert len(channel.of("send")) == 1
+
+
+async def test_a_reply_for_a_channel_that_is_not_open_stays_for_a_later_start(houses: Houses) -> None:
+    """The channel was disabled: nothing is lost, and the log says why it does not go out."""
+    async with houses.open() as house:
+        reply = await house.delivery.notice(Place("closed", "1"), "Hello.")
+        await house.clock.advance(5)
+        assert (await house.outbox.get(reply)).state is ReplyState.QUEUED
+        assert house.logged("delivery.failed")[0]["reason"] == "channel_not_open"
+
+
+async def test_a_channel_that_can_only_send_delivers_and_repeats(houses: Houses, clock: ManualClock) -> None:
+    """E-mail without edits: sent, or repeated once."""
+    async with houses.open(PlainChannel(clock), kind=fake_kind(edits=False)) as house:
+        house.channel.fail("send", UnclearError("broken"), taken=True)
+        await house.say("Hello.")
+        await clock.advance(60)
+        assert house.channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
+
+
+async def test_keys_are_short_and_differ(houses: Houses, clock: ManualClock) -> None:
+    """A key names one message, is the same at each try, and fits a nonce of 25 characters."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        house.channel.fail("send", TryLaterError("500"))
+        await house.say("0123456789abc", "t0123456789")
+        await house.delivery.notice(ANN, "Hello.")
+        await clock.advance(60)
+        keys = [call.key for call in house.channel.of("send")]
+        assert len(keys) == 4
+        assert len(set(keys)) == 3
+        assert max(len(key) for key in keys) <= 25
+        assert ReplyId(1) == 1

@@ -1,0 +1,136 @@
+"""Conversations without a person at a screen: one message (`chat -m`), or a line of stdin after the other."""
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+from zerobot.cli.terminal.link import Link, new_message, new_press
+from zerobot.cli.terminal.transcript import Accepted, Asked, Ended, Message, Note, Shown, Transcript
+from zerobot.core.errors import ZerobotError
+from zerobot.security.visible import escape
+
+NOBODY = "nobody could be asked: the command's input is no terminal"
+"""Why a call was denied; the model and the audit read it."""
+
+Decide = Callable[[Asked], Awaitable[tuple[str, str] | None]]
+"""Ask the person for a button and a reason; None: there is nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streams:
+    """Where the reply goes, and where all else."""
+
+    out: TextIO
+    err: TextIO
+
+
+async def ask_once(link: Link, text: str, streams: Streams, decide: Decide) -> int:
+    """Say one thing, and write the reply to `out` when it is complete.
+
+    Returns:
+        The exit status: 0 when the turn replied, else 1.
+
+    Raises:
+        ControlError: The daemon is gone.
+    """
+    transcript = Transcript()
+    async with contextlib.aclosing(_shown(link, transcript)) as shown:
+        return await _Talk(link, transcript, shown, streams, decide).say(text)
+
+
+async def ask_lines(
+    link: Link, lines: AsyncIterator[str], streams: Streams, decide: Decide, leave: frozenset[str]
+) -> int:
+    """Say each line as a message of its own, one after the other; the status is that of the last one.
+
+    Raises:
+        ControlError: The daemon is gone.
+    """
+    transcript = Transcript()
+    status = 0
+    async with contextlib.aclosing(_shown(link, transcript)) as shown:
+        talk = _Talk(link, transcript, shown, streams, decide)
+        async for line in lines:
+            if line.strip() in leave:
+                break
+            if line.strip():
+                status = await talk.say(line.rstrip("\n"))
+    return status
+
+
+async def _shown(link: Link, transcript: Transcript) -> AsyncGenerator[Shown, None]:
+    async with contextlib.aclosing(link.items()) as items:
+        async for item in items:
+            for shown in transcript.take(item):
+                yield shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """One conversation, a message after the other."""
+
+    link: Link
+    transcript: Transcript
+    shown: AsyncIterator[Shown]
+    streams: Streams
+    decide: Decide
+
+    async def say(self, text: str) -> int:
+        """Say one thing and follow it to its end; the exit status."""
+        message = new_message(text)
+        ident = str(message["id"])
+        # A command of the chat starts no turn: its answer is all there is.
+        is_command = text.lstrip().startswith("/")
+        if not await self._send(message, ident):
+            return 1
+        self.transcript.working = not is_command
+        async for event in self.shown:
+            match event:
+                case Message():
+                    self._write(event)
+                    if is_command:
+                        return 0
+                case Asked(open=True):
+                    await self._answer(event)
+                case Note(note):
+                    self._tell(note)
+                case Ended(reply_to, outcome) if reply_to == ident:
+                    if outcome != "replied":
+                        self._tell(f"zerobot: the turn ended as: {outcome}")
+                    return 0 if outcome == "replied" else 1
+        raise ZerobotError("the bot stopped before it answered")
+
+    async def _send(self, message: dict[str, object], ident: str) -> bool:
+        """Send a message and wait until it is taken; what else is shown before belongs to what went on before."""
+        await self.link.send(message)
+        async for event in self.shown:
+            match event:
+                case Accepted(taken) if taken == ident:
+                    return True
+                case Note(note):
+                    self._tell(note)
+                    return False
+        raise ZerobotError("the bot stopped before it took the message")
+
+    def _write(self, message: Message) -> None:
+        if message.text:
+            self.streams.out.write(f"{escape(message.text)}\n")
+        if message.file:
+            self.streams.out.write(f"[file] {escape(message.file)}\n")
+        self.streams.out.flush()
+
+    def _tell(self, text: str) -> None:
+        self.streams.err.write(f"{escape(text)}\n")
+        self.streams.err.flush()
+
+    async def _answer(self, asked: Asked) -> None:
+        for _, label, line in asked.lines:
+            self._tell(f"{label}: {line}" if label else line)
+        if asked.whole:
+            self._tell(asked.whole)
+        decision = await self.decide(asked)
+        if decision is None:
+            self._tell(f"denied: {NOBODY}")
+            decision = ("deny", NOBODY)
+        await self.link.send(new_press(asked.approval, *decision))

@@ -1,0 +1,69 @@
+"""The access policy in force: what is configured, and the freeze switch that operators can throw at any time."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from zerobot.config.loader import LoadedConfig
+from zerobot.core.access import Grant
+from zerobot.core.channel import ChannelState
+from zerobot.core.clock import Clock
+from zerobot.core.ids import ConversationId
+from zerobot.security.policy import AccessPolicy, bounds_of, command_prefixes
+from zerobot.security.sandbox import SandboxKind, SandboxState
+from zerobot.store.grants import Grants
+
+FROZEN = "frozen"
+"""The key of the freeze switch in the daemon's own state."""
+
+
+def configured_policy(config: LoadedConfig, own_paths: Sequence[Path]) -> AccessPolicy:
+    """Make the policy from the configuration.
+
+    Args:
+        config: What was configured.
+        own_paths: The daemon's files, which no tool may touch.
+    """
+    security = config.settings.security
+    off = security.sandbox == "off"
+    return AccessPolicy(
+        bounds=bounds_of(
+            workspace=config.workspace,
+            allowed_paths=[str(path) for path in security.allowed_paths],
+            forbidden_paths=[str(path) for path in security.forbidden_paths],
+            own_paths=own_paths,
+        ),
+        autonomy=security.autonomy,
+        allowed_commands=command_prefixes(security.allowed_commands),
+        auto_approve=security.auto_approve,
+        always_ask=security.always_ask,
+        denied_tools=security.denied_tools,
+        sandbox=SandboxState(SandboxKind.OFF if off else SandboxKind.NONE),
+    )
+
+
+class DaemonAccess:
+    """Gives turns the policy and the grants as they are at this moment."""
+
+    def __init__(self, policy: AccessPolicy, grants: Grants, state: ChannelState, clock: Clock) -> None:
+        self._policy = policy
+        self._grants = grants
+        self._state = state
+        self._clock = clock
+
+    async def load(self) -> None:
+        """Read the freeze switch; it holds over restarts."""
+        self._policy = replace(self._policy, frozen=await self._state.get(FROZEN) == "yes")
+
+    def policy(self) -> AccessPolicy:
+        """The policy in force."""
+        return self._policy
+
+    async def grants(self, conversation: ConversationId) -> Sequence[Grant]:
+        """The grants of a conversation that have not ended."""
+        return await self._grants.active(conversation, self._clock.now())
+
+    async def freeze(self, *, frozen: bool) -> None:
+        """Throw the switch: while it is on, no tool runs."""
+        await self._state.set(FROZEN, "yes" if frozen else "no")
+        self._policy = replace(self._policy, frozen=frozen)

@@ -1,0 +1,85 @@
+"""Fetching what people attach into the workspace, off the path on which messages are received."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import cast
+
+from zerobot.core.channel import Channel
+from zerobot.core.envelope import Attachment
+from zerobot.core.errors import DeliveryError
+from zerobot.core.log import EventLog
+from zerobot.core.messages import StoredFile
+from zerobot.security.filenames import safe_name, with_counter
+from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
+from zerobot.store.turn_rows import Turn
+
+FOLDER = "attachments"
+
+
+class AttachmentFetcher:
+    """Fetches attachments.
+
+    Args:
+        channels: The open channels by name.
+        files: Writes into the workspace, and nowhere else.
+        limits: By channel, the bytes that one attachment may have.
+        log: Gets a line for what could not be had.
+    """
+
+    def __init__(
+        self, channels: Mapping[str, Channel], files: GuardedFiles, limits: Mapping[str, int], log: EventLog
+    ) -> None:
+        self._channels = channels
+        self._files = files
+        self._limits = limits
+        self._log = log
+
+    async def __call__(self, turn: Turn, attachment: Attachment) -> StoredFile | str:
+        """Fetch one; a text says, for the model, why it could not be had."""
+        name = safe_name(attachment.name)
+        limit = self._limits.get(turn.place.channel, 0)
+        if attachment.size is not None and attachment.size > limit:
+            return _note(name, f"it has {attachment.size} bytes, and at most {limit} are taken")
+        try:
+            data = await self._read(turn.place.channel, attachment, limit)
+            target = self._free(f"{FOLDER}/{turn.id}", name)
+            self._files.write_bytes(self._files.canonical(target), data)
+        except (DeliveryError, PathRefusedError, BadPathError, OSError, _TooLargeError) as error:
+            self._log("attachment.failed", level="warning", error=error, turn=turn.id)
+            return _note(name, error.why if isinstance(error, _TooLargeError) else "it could not be fetched")
+        return StoredFile(kind=attachment.kind, name=name, mime=attachment.mime, size=len(data), path=target)
+
+    async def _read(self, channel: str, attachment: Attachment, limit: int) -> bytes:
+        data = bytearray()
+        fetched = await self._channels[channel].fetch(attachment, limit)
+        async with aclosing(cast("AsyncGenerator[bytes, None]", fetched)) as pieces:
+            async for piece in pieces:
+                data += piece
+                if len(data) > limit:
+                    raise _TooLargeError(f"it has more than the {limit} bytes that are taken")
+        return bytes(data)
+
+    def _free(self, folder: str, name: str) -> str:
+        """A path that no other file of the same input has."""
+        candidate, number = f"{folder}/{name}", 1
+        while self._exists(candidate):
+            number += 1
+            candidate = f"{folder}/{with_counter(name, number)}"
+        return candidate
+
+    def _exists(self, path: str) -> bool:
+        try:
+            self._files.read_bytes(self._files.canonical(path), 1)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class _TooLargeError(Exception):
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def _note(name: str, why: str) -> str:
+    return f"[The attached file “{name}” is not available: {why}.]"

@@ -1,0 +1,196 @@
+"""One worker a conversation, first in first out, and a cap on the turns that run at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from zerobot.core.clock import Clock
+from zerobot.core.errors import StorageError
+from zerobot.core.events import Outcome, StopReason
+from zerobot.core.ids import ConversationId, TurnId
+from zerobot.core.log import BoundLog, EventLog
+from zerobot.delivery.draft import View
+from zerobot.delivery.line import TurnRef
+from zerobot.store.turn_rows import NextWork, Superseded, Supersedes, Turn
+from zerobot.store.turns import Turns
+from zerobot.turn.kit import TurnKit
+from zerobot.turn.loop import run_tool_call_loop
+from zerobot.turn.stop import StopCause, StopSignal
+
+LONGEST_WAIT = 30.0
+"""Seconds between tries while the store refuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatcherWires:
+    """What the dispatcher leads to."""
+
+    turns: Turns
+    kit: Callable[[Turn], TurnKit]
+    """The kit for a turn: that of the agent of its channel."""
+    supersedes: Supersedes
+    view: Callable[[TurnRef], View]
+    asked: Callable[[], None]
+    """Approvals are in the store, to be shown."""
+    withdrawn: Callable[[], None]
+    """Approvals were withdrawn: their prompts are to be settled."""
+    queued_behind: Callable[[Turn], Awaitable[None]]
+    """An input waits for a paused turn: its author is told."""
+    clock: Clock
+    log: EventLog
+
+
+class Dispatcher:
+    """Works on conversations.
+
+    Args:
+        wires: What it leads to.
+        max_turns: Turns that run at once. A paused turn is none of them.
+    """
+
+    def __init__(self, wires: DispatcherWires, max_turns: int) -> None:
+        self._wires = wires
+        self._slots = asyncio.Semaphore(max_turns)
+        self._workers: dict[ConversationId, asyncio.Task[None]] = {}
+        self._again: set[ConversationId] = set()
+        self._running: dict[ConversationId, StopSignal] = {}
+        self._told: dict[ConversationId, TurnId] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Take up what the store has, and work until cancelled."""
+        await self._wires.turns.recover()
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for conversation in await self._wires.turns.runnable():
+                self.wake(conversation)
+            await asyncio.Event().wait()
+
+    def wake(self, conversation: ConversationId) -> None:
+        """There may be something to work on in a conversation."""
+        if self._group is None or self._stopping:
+            return
+        self._again.add(conversation)
+        if conversation not in self._workers:
+            worker = self._group.create_task(self._work(conversation), name=f"conversation {conversation}")
+            self._workers[conversation] = worker
+
+    async def stop(self, conversation: ConversationId) -> bool:
+        """Stop the running or paused turn of a conversation, at once; False when there is none."""
+        signal = self._running.get(conversation)
+        if signal is not None:
+            return signal.request(StopCause.USER)
+        taken = await self._wires.turns.take_paused(conversation, "stopped")
+        if taken is None:
+            return False
+        self._wires.withdrawn()
+        stopped = StopSignal()
+        stopped.request(StopCause.USER)
+        await self._run(taken[0], stopped)
+        self.wake(conversation)
+        return True
+
+    @property
+    def running(self) -> int:
+        """Turns that run now."""
+        return len(self._running)
+
+    async def drain(self, grace: float) -> None:
+        """Begin no more turns; wait for the running ones, and after `grace` seconds leave the rest for the next start."""
+        self._stopping = True
+        workers = list(self._workers.values())
+        if workers:
+            await asyncio.wait(workers, timeout=grace)
+        for signal in self._running.values():
+            signal.request(StopCause.SHUTDOWN)
+        left = [worker for worker in workers if not worker.done()]
+        if left:
+            await asyncio.wait(left)
+
+    async def _work(self, conversation: ConversationId) -> None:
+        """Work on one conversation until it has nothing to do. Ends without an await after its last look."""
+        try:
+            while conversation in self._again and not self._stopping:
+                self._again.discard(conversation)
+                while await self._work_once(conversation):
+                    pass
+        finally:
+            self._workers.pop(conversation, None)
+
+    async def _work_once(self, conversation: ConversationId) -> bool:
+        """Do the next thing; False when there is none now."""
+        async with self._slots:
+            if self._stopping:
+                return False
+            work = await self._next(conversation)
+            if work.superseded is not None:
+                self._superseded(work.superseded)
+            if work.turn is not None:
+                await self._run(work.turn, StopSignal())
+                return True
+        if work.waits_for is not None and self._told.get(conversation) != work.waits_for.id:
+            self._told[conversation] = work.waits_for.id
+            await self._wires.queued_behind(work.waits_for)
+        if work.look_again is not None:
+            await self._wires.clock.sleep((work.look_again - self._wires.clock.now()).total_seconds())
+            return True
+        return False
+
+    async def _next(self, conversation: ConversationId) -> NextWork:
+        wait = 1.0
+        while True:
+            try:
+                return await self._wires.turns.next(conversation, self._wires.supersedes)
+            except StorageError as error:
+                self._wires.log("storage.failed", level="error", error=error, conversation=conversation)
+                await self._wires.clock.sleep(wait)
+                if self._stopping:
+                    return NextWork(None)
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _run(self, turn: Turn, signal: StopSignal) -> None:
+        """Run a turn until it ends, pauses or the daemon stops; if the store refuses, wait and take it up again."""
+        self._running[turn.conversation] = signal
+        log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
+        log("turn.started", resumed=turn.resumed, origin=turn.origin)
+        wait = 1.0
+        try:
+            while True:
+                try:
+                    await self._run_once(turn, signal)
+                    return
+                except StorageError as error:
+                    log("storage.failed", level="error", error=error)
+                await self._wires.clock.sleep(wait)
+                if self._stopping:
+                    return
+                wait = min(wait * 2, LONGEST_WAIT)
+                turn = replace(turn, resumed=True)
+        finally:
+            del self._running[turn.conversation]
+
+    async def _run_once(self, turn: Turn, signal: StopSignal) -> None:
+        ref = TurnRef(turn=turn.id, conversation=turn.conversation, place=turn.place, reply_to=turn.reply_to)
+        # Leaving the view delivers what the turn has put into the outbox.
+        with self._wires.view(ref) as view:
+            end = await run_tool_call_loop(self._wires.kit(turn), turn, view, signal)
+        if end.final is None and signal.cause is not StopCause.SHUTDOWN:
+            self._wires.log("turn.paused", channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
+            self._wires.asked()
+
+    def _superseded(self, superseded: Superseded) -> None:
+        turn = superseded.turn
+        self._wires.log(
+            "turn.finished",
+            channel=turn.place.channel,
+            conversation=turn.conversation,
+            turn=turn.id,
+            outcome=Outcome.SUPERSEDED,
+            reason=StopReason.SUPERSEDED,
+            steps=turn.steps,
+            input_tokens=turn.usage.input_tokens,
+            output_tokens=turn.usage.output_tokens,
+            cost="unpriced",
+        )
+        self._wires.withdrawn()

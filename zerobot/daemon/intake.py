@@ -1,0 +1,103 @@
+"""Where everything comes in: an envelope is stored, a command is carried out, a press is decided."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from zerobot.core.admission import Admission
+from zerobot.core.approvals import PressReply
+from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
+from zerobot.core.ids import ConversationId
+from zerobot.core.log import EventLog
+from zerobot.core.places import Place
+from zerobot.daemon.chat_commands import is_command
+from zerobot.store.inbox import Accepted, Inbox, WaitingCommand
+
+FULL = "I have {count} messages of this chat waiting already, so I did not take this one. Please send it again later."
+STRANGER = (
+    "I don't know you yet. Give this code to whoever runs me: **{code}**\n\n"
+    "They let you in with `/pair {code}` or `zerobot pair approve {code}`; it is good for an hour."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeWires:
+    """Where an intake leads to; the same for all channels."""
+
+    inbox: Inbox
+    wake: Callable[[ConversationId], None]
+    command: Callable[[WaitingCommand], None]
+    """Starts a command at once, beside the queues."""
+    press: Callable[[ButtonPress], Awaitable[PressReply]]
+    notice: Callable[[Place, str, str], Awaitable[object]]
+    """(place, Markdown, the message that is answered)."""
+    move: Callable[[Place, str], Awaitable[None]]
+    alive: Callable[[str, str | None], None]
+    """(channel, why it broke): None says that it is connected."""
+    log: EventLog
+
+
+class ChannelIntake:
+    """One channel's way in. An `Intake`."""
+
+    def __init__(self, name: str, admission: Admission, wires: IntakeWires, *, require_mention: bool) -> None:
+        self._name = name
+        self._admission = admission
+        self._wires = wires
+        self._require_mention = require_mention
+
+    async def accept(self, envelope: InboundEnvelope) -> Acceptance:
+        """Store an envelope, or refuse it; a command is stored too, and starts at once.
+
+        Raises:
+            StorageError: It could not be stored.
+        """
+        if self._require_mention and not (envelope.addressed or envelope.direct):
+            self._refused(envelope, Acceptance.NOT_ADDRESSED)
+            return Acceptance.NOT_ADDRESSED
+        command = is_command(envelope.text)
+        accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=command)
+        if accepted.outcome is not Acceptance.ACCEPTED:
+            await self._explain(envelope, accepted)
+            return accepted.outcome
+        assert accepted.conversation is not None, "an accepted envelope has a conversation"
+        assert accepted.inbox_id is not None, "an accepted envelope has a row"
+        self._wires.log("envelope.accepted", channel=self._name, conversation=accepted.conversation)
+        if command:
+            self._wires.command(
+                WaitingCommand(id=accepted.inbox_id, conversation=accepted.conversation, envelope=envelope)
+            )
+        else:
+            self._wires.wake(accepted.conversation)
+        return Acceptance.ACCEPTED
+
+    async def _explain(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
+        self._refused(envelope, accepted.outcome)
+        if accepted.outcome is Acceptance.FULL and accepted.conversation is not None:
+            count = await self._wires.inbox.waiting_count(accepted.conversation)
+            await self._wires.notice(envelope.place, FULL.format(count=count), envelope.message_id)
+        if accepted.pairing is not None:
+            await self._wires.notice(envelope.place, STRANGER.format(code=accepted.pairing.code), envelope.message_id)
+
+    def _refused(self, envelope: InboundEnvelope, reason: Acceptance) -> None:
+        self._wires.log("envelope.refused", channel=self._name, reason=reason, sender=str(envelope.sender))
+
+    async def edited(self, edit: EnvelopeEdit) -> None:
+        """A message that still waits is changed or cancelled with it; any other stays as it was said."""
+        changed = await self._wires.inbox.edit(edit)
+        self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)
+
+    async def press(self, press: ButtonPress) -> PressReply:
+        """Decide a press; what it starts goes on elsewhere."""
+        return await self._wires.press(press)
+
+    async def moved(self, old: Place, new_chat: str) -> None:
+        """A chat has a new id."""
+        await self._wires.move(old, new_chat)
+
+    def connected(self) -> None:
+        """The connection works."""
+        self._wires.alive(self._name, None)
+
+    def disconnected(self, why: str) -> None:
+        """The connection broke."""
+        self._wires.alive(self._name, why)

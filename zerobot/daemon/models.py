@@ -1,0 +1,46 @@
+"""The configured models: opened when one is first asked for, and kept."""
+
+from zerobot.config.loader import LoadedConfig
+from zerobot.config.schema import DEMO, AgentSettings, ProviderTable
+from zerobot.core.model import ModelProvider
+from zerobot.core.provider_kind import ProviderServices
+from zerobot.turn.kit import ModelChoice, ModelRoute
+
+
+class Models:
+    """Opens providers.
+
+    Args:
+        config: Names the providers.
+        services: What they are given.
+    """
+
+    def __init__(self, config: LoadedConfig, services: ProviderServices) -> None:
+        self._config = config
+        self._services = services
+        self._open: dict[str, ModelProvider] = {}
+
+    def knows(self, reference: str) -> bool:
+        """Whether `PROVIDER/MODEL` names a provider that is configured."""
+        provider, slash, model = reference.partition("/")
+        return bool(slash and model) and (provider in self._config.settings.providers or provider == DEMO)
+
+    def route(self, agent: AgentSettings, chosen: str) -> ModelRoute:
+        """The models of an agent in the order in which they are tried; `chosen` (by /model) comes first, alone."""
+        first = chosen if self.knows(chosen) else agent.model
+        references = [first, *(each for each in agent.fallback_models if each != first)]
+        table = self._table(first.partition("/")[0])
+        choices = [self.choice(reference) for reference in references]
+        return ModelRoute(choices=choices, max_retries=table.max_retries, retry_cap=table.retry_cap)
+
+    def choice(self, reference: str) -> ModelChoice:
+        """A model by `PROVIDER/MODEL`, the provider being configured."""
+        name, _, model = reference.partition("/")
+        if name not in self._open:
+            table = self._table(name)
+            kind = self._config.kinds.providers[table.kind or name]()
+            self._open[name] = kind.open(name, table, self._services)
+        return ModelChoice(self._open[name], model)
+
+    def _table(self, name: str) -> ProviderTable:
+        return self._config.settings.providers.get(name) or ProviderTable(kind=DEMO)

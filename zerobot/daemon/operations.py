@@ -1,0 +1,321 @@
+"""What operators do from the shell: the same functions, in a running daemon for the control socket, or without one.
+
+Each takes and gives plain JSON values. The person at the shell can read and write the state directory, so he counts as
+an operator; what he does is on record as done by `cli:local`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.clock import Clock
+from zerobot.core.errors import ZerobotError
+from zerobot.core.ids import ApprovalId, ConversationId
+from zerobot.core.places import Identity
+from zerobot.daemon.access_state import FROZEN
+from zerobot.store.approvals import Approvals, Decided
+from zerobot.store.audit import Audit
+from zerobot.store.backup import backup
+from zerobot.store.channel_state import DAEMON, StoredChannelState
+from zerobot.store.conversations import Conversations, ConversationSummary
+from zerobot.store.database import Database
+from zerobot.store.grants import GrantRecord, Grants
+from zerobot.store.pairing import Pairing, Pairings
+from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
+
+CLI = Identity("cli", "local")
+"""Who is at the shell."""
+
+Params = Mapping[str, object]
+Result = Mapping[str, object]
+SendItem = Callable[[Mapping[str, object]], Awaitable[None]]
+Operation = Callable[[Params, SendItem], Awaitable[Result]]
+"""One operation; what may be long is sent item by item before the result."""
+
+
+class OperationError(ZerobotError):
+    """It cannot be done; `str(error)` says why, for the person who asked."""
+
+
+class Effects(Protocol):
+    """What a running daemon does about what an operation has stored. Without one, the next start does it."""
+
+    async def decided(self, decided: Decided) -> None:
+        """An approval was decided: its prompts are settled, and its turn goes on."""
+        ...
+
+    async def let_in(self, pairing: Pairing) -> None:
+        """Somebody was paired and is told so."""
+        ...
+
+    async def reset(self, conversation: ConversationId) -> None:
+        """A conversation starts afresh: what runs in it is stopped."""
+        ...
+
+    async def freeze(self, *, frozen: bool) -> None:
+        """The freeze switch was thrown; it is stored already."""
+        ...
+
+
+class NoEffects:
+    """The effects where no daemon runs."""
+
+    async def decided(self, decided: Decided) -> None:
+        """The next start takes the turn up."""
+
+    async def let_in(self, pairing: Pairing) -> None:
+        """The person sees it when he writes next."""
+
+    async def reset(self, conversation: ConversationId) -> None:
+        """Nothing runs."""
+
+    async def freeze(self, *, frozen: bool) -> None:
+        """The next start reads the switch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """The operations on one state directory."""
+
+    database: Database
+    effects: Effects
+    clock: Clock
+
+    def table(self) -> dict[str, Operation]:
+        """The operations by the names under which they are asked for."""
+        return {
+            "status": self._status,
+            "approvals.list": self._approvals,
+            "approvals.decide": self._decide,
+            "pair.list": self._pairings,
+            "pair.approve": self._pair,
+            "pair.revoke": self._unpair,
+            "sessions.list": self._sessions,
+            "sessions.show": self._session,
+            "sessions.export": self._export,
+            "sessions.reset": self._reset,
+            "grants.list": self._grants,
+            "grants.revoke": self._revoke,
+            "usage": self._usage,
+            "audit": self._audit,
+            "freeze": self._freeze,
+            "backup": self._backup,
+        }
+
+    async def _status(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002 - one signature for all
+        frozen = await StoredChannelState(self.database, DAEMON).get(FROZEN) == "yes"
+        return {"version": version("zerobot"), "frozen": frozen}
+
+    async def _approvals(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        now = self.clock.now()
+        pending = await Approvals(self.database, self.clock).pending()
+        return {"approvals": [_approval(each) for each in pending if each.expires_at > now]}
+
+    async def _decide(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        approvals = Approvals(self.database, self.clock)
+        ident = _text(params, "id")
+        found = await approvals.by_code(ident) or await approvals.get(ApprovalId(ident))
+        if found is None:
+            raise OperationError(f"there is no approval {ident}; see: zerobot approvals list")
+        state = ApprovalState.APPROVED if params.get("approve") is True else ApprovalState.DENIED
+        reason = _text(params, "reason", default="")
+        decided = await approvals.decide(found.id, state, CLI, "", reason, self.clock.now())
+        if decided is None or not decided.won:
+            raise OperationError(f"too late: {_what_happened(found if decided is None else decided.approval)}")
+        await self.effects.decided(decided)
+        return {"state": decided.approval.state.value, "tool": found.tool, "code": found.code}
+
+    async def _pairings(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        pairings = Pairings(self.database, self.clock)
+        handles = [
+            {"channel": each.channel, "handle": each.handle, "identity": str(each.identity)}
+            for each in await pairings.handles()
+        ]
+        return {"pairings": [_pairing(each) for each in await pairings.list()], "handles": handles}
+
+    async def _pair(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        pairing = await Pairings(self.database, self.clock).approve(_text(params, "code"), CLI, self.clock.now())
+        if pairing is None:
+            raise OperationError(
+                "that code is wrong, used or older than an hour, or too many wrong ones were typed lately; "
+                "see: zerobot pair list"
+            )
+        await self.effects.let_in(pairing)
+        return _pairing(pairing)
+
+    async def _unpair(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        text = _text(params, "identity")
+        try:
+            identity = Identity.parse(text)
+        except ValueError as error:
+            raise OperationError(str(error)) from None
+        channels = await Pairings(self.database, self.clock).revoke(identity, CLI)
+        if not channels:
+            raise OperationError(f"{identity} was not let in by pairing or by a name; see: zerobot pair list")
+        return {"identity": str(identity), "channels": channels}
+
+    async def _sessions(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        return {"sessions": [_session(each) for each in await Conversations(self.database).list()]}
+
+    async def _session(self, params: Params, send: SendItem) -> Result:
+        """A conversation and the last of what was said in it, each message an item."""
+        found = await self._find(params)
+        exported = await Conversations(self.database).export(found.conversation.id)
+        for message in exported[-_number(params, "last", default=20) :]:
+            await send(message)
+        return _session(found)
+
+    async def _export(self, params: Params, send: SendItem) -> Result:
+        """All that was said in a conversation, each message an item."""
+        found = await self._find(params)
+        for message in await Conversations(self.database).export(found.conversation.id):
+            await send(message)
+        return _session(found)
+
+    async def _reset(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        found = await self._find(params)
+        conversation = found.conversation.id
+        await Conversations(self.database).reset(conversation)
+        await Audit(self.database, self.clock).note(str(CLI), "session.reset", str(conversation))
+        await self.effects.reset(conversation)
+        return _session(found)
+
+    async def _find(self, params: Params) -> ConversationSummary:
+        ident = _number(params, "id")
+        for each in await Conversations(self.database).list():
+            if each.conversation.id == ident:
+                return each
+        raise OperationError(f"there is no conversation {ident}; see: zerobot sessions list")
+
+    async def _grants(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        now = self.clock.now()
+        records = await Grants(self.database, self.clock).list()
+        active = [each for each in records if each.revoked_at is None and each.expires_at > now]
+        return {"grants": [_grant(each) for each in active]}
+
+    async def _revoke(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        ident = _number(params, "id")
+        if not await Grants(self.database, self.clock).revoke(ident, CLI):
+            raise OperationError(f"there is no grant {ident}, or it is revoked; see: zerobot grants list")
+        return {"id": ident}
+
+    async def _usage(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        names = params.get("by", [])
+        if not isinstance(names, list) or any(name not in set(UsageBy) for name in names):
+            raise OperationError(f"usage goes by: {', '.join(UsageBy)}")
+        now = self.clock.now()
+        since = now - timedelta(days=_number(params, "days", default=30))
+        by = [UsageBy(name) for name in names]
+        totals = await UsageLog(self.database).totals(by, since=since, until=now)
+        return {"since": since.isoformat(timespec="seconds"), "by": names, "totals": [_total(by, t) for t in totals]}
+
+    async def _audit(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        entries = await Audit(self.database, self.clock).latest(_number(params, "limit", default=50))
+        rows = [
+            {"at": each.at.isoformat(timespec="seconds"), "by": each.actor, "did": each.action, "to": each.subject}
+            for each in entries
+        ]
+        return {"entries": rows}
+
+    async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        frozen = params.get("frozen") is True
+        await StoredChannelState(self.database, DAEMON).set(FROZEN, "yes" if frozen else "no")
+        await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
+        await self.effects.freeze(frozen=frozen)
+        return {"frozen": frozen}
+
+    async def _backup(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        path = Path(_text(params, "path"))
+        if not path.is_absolute():
+            raise OperationError(f"{path} is no absolute path")
+        return {"path": str(path), "bytes": await backup(self.database, path)}
+
+
+def _text(params: Params, key: str, *, default: str | None = None) -> str:
+    value = params.get(key, default)
+    if not isinstance(value, str):
+        raise OperationError(f"{key} is missing or no text")
+    return value
+
+
+def _number(params: Params, key: str, *, default: int | None = None) -> int:
+    value = params.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OperationError(f"{key} is missing or no number above 0")
+    return value
+
+
+def _approval(approval: Approval) -> dict[str, object]:
+    return {
+        "code": approval.code,
+        "tool": approval.tool,
+        "arguments": dict(approval.arguments),
+        "does": approval.description,
+        "why": approval.why,
+        "asked_by": str(approval.asker),
+        "chat": str(approval.place),
+        "requested_at": approval.requested_at.isoformat(timespec="seconds"),
+        "expires_at": approval.expires_at.isoformat(timespec="seconds"),
+    }
+
+
+def _what_happened(approval: Approval) -> str:
+    if approval.state is ApprovalState.PENDING:
+        return "its time is over"
+    by = f" by {approval.decided_by}" if approval.decided_by else ""
+    return f"it was {approval.state}{by}"
+
+
+def _pairing(pairing: Pairing) -> dict[str, object]:
+    return {
+        "channel": pairing.channel,
+        "identity": str(pairing.identity),
+        "name": pairing.name,
+        "state": pairing.state,
+        "code": pairing.code,
+        "expires_at": pairing.expires_at.isoformat(timespec="seconds") if pairing.expires_at else "",
+    }
+
+
+def _session(summary: ConversationSummary) -> dict[str, object]:
+    conversation = summary.conversation
+    return {
+        "id": conversation.id,
+        "chat": str(conversation.key.place),
+        "sender": conversation.key.sender,
+        "state": summary.state,
+        "messages": summary.messages,
+        "waiting": summary.waiting,
+        "model": conversation.model,
+        "last_activity": summary.last_activity.isoformat(timespec="seconds"),
+    }
+
+
+def _grant(record: GrantRecord) -> dict[str, object]:
+    return {
+        "id": record.grant.id,
+        "chat": str(record.place),
+        "tool": record.grant.tool,
+        "pattern": record.grant.pattern,
+        "granted_by": record.grant.granted_by,
+        "expires_at": record.expires_at.isoformat(timespec="seconds"),
+    }
+
+
+def _total(by: list[UsageBy], total: UsageTotal) -> dict[str, object]:
+    keys = {str(name): value for name, value in zip(by, total.key, strict=True)}
+    return {
+        **keys,
+        "model": total.model,
+        "calls": total.calls,
+        "failed": total.failed,
+        "unreported": total.unreported,
+        "input_tokens": total.usage.input_tokens,
+        "output_tokens": total.usage.output_tokens,
+        "cache_read_tokens": total.usage.cache_read_tokens,
+        "cache_write_tokens": total.usage.cache_write_tokens,
+    }
