@@ -67,7 +67,8 @@ def as_delivery_error(error: TelegramError, call: str) -> DeliveryError:
     """Say what a failed call means for its sender.
 
     A broken connection is unclear once a connection stood. Of the answers 5xx, 502 and 504 come from a gateway which
-    does not know what became of the request; the others are the Bot API's own, which then has not done it.
+    does not know what became of the request; the others are the Bot API's own, which then has not done it. A 429 does
+    not say whether the chat's limit or the bot's was met; it counts for the chat, as the one that is far lower.
 
     Args:
         error: What the library raised.

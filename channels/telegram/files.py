@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import Path
 
 import httpx
@@ -87,7 +87,7 @@ class Files:
             return _bounded(_read(Path(where), attachment), attachment, limit)
         return _bounded(self._download(where, attachment), attachment, limit)
 
-    async def _download(self, address: str, attachment: Attachment) -> AsyncIterator[bytes]:
+    async def _download(self, address: str, attachment: Attachment) -> AsyncGenerator[bytes, None]:
         # The address holds the token: no error text may carry it.
         try:
             async with self._http().stream("GET", address, timeout=_SECONDS_BETWEEN_PIECES) as answer:
@@ -101,7 +101,7 @@ class Files:
             raise _lost(attachment, TryLaterError(f"download: {type(error).__name__}")) from None
 
 
-async def _read(path: Path, attachment: Attachment) -> AsyncIterator[bytes]:
+async def _read(path: Path, attachment: Attachment) -> AsyncGenerator[bytes, None]:
     """Read a file that the Bot API server has put on our own disk."""
     try:
         with await asyncio.to_thread(path.open, "rb") as handle:
@@ -111,10 +111,10 @@ async def _read(path: Path, attachment: Attachment) -> AsyncIterator[bytes]:
         raise _lost(attachment, GoneError(f"the Bot API server's file: {error.strerror}")) from error
 
 
-async def _bounded(pieces: AsyncIterator[bytes], attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
+async def _bounded(pieces: AsyncGenerator[bytes, None], attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
     """Pass the pieces on, but no byte over the limit, whatever the sizes said before."""
     total = 0
-    async with contextlib.aclosing(pieces) as source:  # type: ignore[type-var]
+    async with contextlib.aclosing(pieces) as source:
         async for piece in source:
             total += len(piece)
             if total > limit:

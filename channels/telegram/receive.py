@@ -72,8 +72,7 @@ class Receiver:
             try:
                 if me is None or position is None:
                     me = await self._who_am_i()
-                    position = Position(self._services.state, self._services.clock, me.id)
-                    await position.load()
+                    position = await Position.load(self._services.state, self._services.clock, me.id)
                 # The first poll after a fault does not wait: it shows at once that all is well.
                 updates = await self._poll(position.offset, 0 if fresh else POLL_SECONDS)
                 intake.connected()

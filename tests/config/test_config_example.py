@@ -10,7 +10,6 @@ from zerobot.config.keys import KeyPath, lookup
 from zerobot.config.kinds import Kinds
 from zerobot.config.loader import examine, load_config
 from zerobot.config.schema import Settings
-from zerobot.config.tables import Tables
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 ENVIRON = {"ANTHROPIC_API_KEY": "sk-123456789", "TELEGRAM_BOT_TOKEN": "123:abcdefgh"}
@@ -72,8 +71,8 @@ def test_the_example_has_every_key_and_no_other(example: ConfigFile, kinds: Kind
     assert shown == {table: sorted(keys) for table, keys in tables_of(example, kinds).items()}
 
 
-def test_the_example_has_every_table(example: ConfigFile, kinds: Kinds) -> None:
-    """Each table of the schema is there, and each kind that the tests know and that works."""
+def test_the_example_has_every_table() -> None:
+    """Each table of the schema is there at least once."""
     assert set(Settings.model_fields) <= {table.partition(".")[0] for table in written()}
 
 
@@ -125,4 +124,3 @@ def test_every_field_is_described(example: ConfigFile, kinds: Kinds) -> None:
     for path, model in examined.tables.walk(examined.tree):
         described += [(*path, name) for name, field in model.model_fields.items() if not field.description]
     assert described == []
-    assert Tables({}).keys(("daemon",))

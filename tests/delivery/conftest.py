@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,10 +32,22 @@ class MortalDatabase(Database):
     def __init__(self, real: Database) -> None:
         self._real = real
         self._commits_left: int | None = None
+        self._transactions = 0
+        self._under_way = 0
 
     def dies_after(self, commits: int) -> None:
         """Let so many commits happen from now on."""
         self._commits_left = commits
+
+    async def settles(self) -> None:
+        """Let everything run that can run without time, transactions included."""
+        while True:
+            seen = self._transactions
+            await loop_settles()
+            if self._under_way:
+                await self._real.write(lambda _: None)
+            elif seen == self._transactions:
+                return
 
     async def write(self, function: Transaction[T]) -> T:
         """Commit, or never return."""
@@ -43,11 +55,22 @@ class MortalDatabase(Database):
             if self._commits_left == 0:
                 await asyncio.Event().wait()
             self._commits_left -= 1
-        return await self._real.write(function)
+        with self._counted():
+            return await self._real.write(function)
 
     async def read(self, function: Transaction[T]) -> T:
         """Read."""
-        return await self._real.read(function)
+        with self._counted():
+            return await self._real.read(function)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._transactions += 1
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
 
 
 @dataclass
@@ -66,7 +89,7 @@ class House:
         """A running turn."""
 
         def transaction(db: sqlite3.Connection) -> ConversationId:
-            conversation = conversations.ensure(db, ConversationKey(place), True, self.clock.now())
+            conversation = conversations.ensure(db, ConversationKey(place), direct=True, now=self.clock.now())
             db.execute("UPDATE turns SET state = 'finished' WHERE conversation_id = ?", (conversation,))
             db.execute(
                 "INSERT INTO turns (id, conversation_id, epoch, origin, asker, asker_name, reply_to, state, started_at)"
@@ -129,14 +152,7 @@ class Houses:
         async with open_database(self.path) as real:
             database = MortalDatabase(real)
 
-            async def settle() -> None:
-                for _ in range(6):
-                    await loop_settles()
-                    await real.write(lambda _: None)
-                    await real.read(lambda _: None)
-                await loop_settles()
-
-            self.clock.settle_with(settle)
+            self.clock.settle_with(database.settles)
             outbox = Outbox(database, self.clock)
             house: House
 

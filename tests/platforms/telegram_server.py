@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -185,6 +186,8 @@ class TelegramServer:
         self.queries: dict[str, Any] = {}
         self.commands: list[dict[str, str]] = []
         self.webhook = ""
+        self.local_files: Path | None = None
+        """A folder: files are named by their path on the disk, as a Bot API server started with `--local` does."""
         self.traffic = Traffic()
         self.api = BotApi(self)
         self.api_base = ""
@@ -214,19 +217,22 @@ class TelegramServer:
     def group(self, title: str = "Team", *, forum: bool = False, topics: Sequence[int] = ()) -> Chat:
         """Add a group, or a forum with topics by number."""
         kind = "supergroup" if forum else "group"
-        ident = f"-100{self.next_id():07d}" if forum else f"-{self.next_id():07d}"
+        ident = self._group_id(is_super=forum)
         return self.add_chat(
             Chat(ident, kind, title, self.signal, forum=forum, topics={number: f"topic {number}" for number in topics})
         )
 
     def migrates(self, group: Chat, by: Person) -> Chat:
         """Make a supergroup of a group: it gets a new id, and both tell of it."""
-        new = self.add_chat(Chat(f"-100{self.next_id():07d}", "supergroup", group.title, self.signal))
+        new = self.add_chat(Chat(self._group_id(is_super=True), "supergroup", group.title, self.signal))
         for chat, key, other in ((group, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", group)):
             message = self.new_message(chat, by.account, Formatted(""), extra={key: int(other.id)})
             self.push("message", message.as_json())
         group.moved_to = new.id
         return new
+
+    def _group_id(self, *, is_super: bool) -> str:
+        return str(-(10**12) - self.next_id() if is_super else -(10**6) - self.next_id())
 
     def add_chat(self, chat: Chat) -> Chat:
         """Make a chat known."""
@@ -245,6 +251,14 @@ class TelegramServer:
         file = StoredFile(f"file{self.next_id()}", name, mime, data, len(data) if size is None else size)
         self.files[file.id] = file
         return file
+
+    def path_of(self, file: StoredFile) -> str:
+        """Where a file is fetched: below the server's address, or, as with `--local`, on the disk."""
+        if self.local_files is None:
+            return f"documents/{file.id}"
+        path = self.local_files / file.id
+        path.write_bytes(file.data)
+        return str(path)
 
     def next_id(self) -> int:
         """A number that nothing else has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -12,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 MAX_BODY = 60_000_000
+_OPTION = re.compile(r'(\w+)="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +147,10 @@ def _read_part(request: Request, part: bytes) -> None:
     head, _, data = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
     data = data.removesuffix(b"\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-    options = dict(
-        option.strip().split("=", 1) for option in headers["Content-Disposition"].split(";")[1:] if "=" in option
-    )
-    name = options["name"].strip('"')
+    options = dict(_OPTION.findall(headers["Content-Disposition"]))
+    name = options["name"]
     if "filename" in options:
         mime = headers.get("Content-Type", "application/octet-stream")
-        request.files[name] = Upload(options["filename"].strip('"'), mime, data)
+        request.files[name] = Upload(options["filename"], mime, data)
     else:
         request.params[name] = data.decode()

@@ -33,12 +33,18 @@ class Signal:
             seen: What there is instead, for the failure's text.
             patience: Seconds.
         """
+        if not await self.within(condition, patience):
+            raise AssertionError(f"it did not happen within {patience} s; there is: {seen()}")
+
+    async def within(self, condition: Callable[[], Any], seconds: float) -> bool:
+        """Wait some seconds for a condition, and return whether it came to hold."""
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(seconds):
                 while not condition():
                     await self._event.wait()
         except TimeoutError:
-            raise AssertionError(f"it did not happen within {patience} s; there is: {seen()}") from None
+            return bool(condition())
+        return True
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """What a provider does about time, broken connections and servers that are no model API."""
 
+import asyncio
 import contextlib
 import subprocess
 import sys
@@ -165,6 +166,19 @@ async def test_closing_the_iterator_ends_the_request(kind: str) -> None:
 
 
 @every_kind
+async def test_a_cancelled_listener_ends_the_request(kind: str) -> None:
+    """A stopped turn leaves no connection behind."""
+    async with ModelServer() as server, provider_on(server, kind) as provider:
+        server.answers(holds(says("Hello world"), after=1))
+        async with asyncio.TaskGroup() as group:
+            listener = group.create_task(ask(provider, question("Hi")))
+            await server.until_holding()
+            listener.cancel()
+        assert listener.cancelled()
+        await server.until_hung_up(server.last_request)
+
+
+@every_kind
 async def test_the_connection_is_used_again(kind: str) -> None:
     """Steps of a turn follow each other quickly; each with a new handshake would be slow."""
     async with ModelServer() as server, provider_on(server, kind) as provider:
@@ -214,6 +228,17 @@ async def test_a_redirect_is_not_followed(kind: str) -> None:
         asked = await ask(provider, question("Hi"))
     assert asked.error is not None
     assert "base_url redirects" in str(asked.error)
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "text/plain", "text/event-stream"])
+async def test_the_content_type_is_not_believed(content_type: str) -> None:
+    """A stream is a stream and a document is a document, whatever a proxy calls them."""
+    stream = b'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    document = b' {"choices":[{"index":0,"message":{"content":"Hello"},"finish_reason":"stop"}]}'
+    async with ModelServer() as server, provider_on(server, "openai") as provider:
+        for body in (stream, document):
+            server.answers(Plays(pieces=(body[:1], body[1:]), content_type=content_type))
+            assert (await ask(provider, question("Hi"))).answer.text == "Hello"
 
 
 async def test_a_messages_answer_that_does_not_stream() -> None:
@@ -273,6 +298,19 @@ async def test_a_refused_key_is_not_repeated(kind: str) -> None:
         asked = await ask(provider, question("Hi"))
     assert isinstance(asked.error, CredentialError)
     assert KEY not in str(asked.error)
+
+
+@every_kind
+@pytest.mark.parametrize("key", ["sk-ü", "sk-abc\n", "sk\r\nx: y"])
+async def test_a_key_that_is_none(kind: str, key: str) -> None:
+    """A slip of the clipboard is told with the setting's name, and not shown."""
+    async with ModelServer() as server:
+        url = server.openai_url if kind == "openai" else server.anthropic_url
+        async with opened(KINDS[kind], Settings(base_url=url, key=key)) as provider:
+            asked = await ask(provider, question("Hi"))
+    assert isinstance(asked.error, CredentialError)
+    assert "[providers.main] api_key" in str(asked.error)
+    assert key not in str(asked.error)
 
 
 @every_kind

@@ -73,6 +73,7 @@ def test_a_refusal_becomes_what_can_be_done_about_it(
         ({"error": "unexpected EOF"}, "server_error", YES),
         ({"error": {"code": "429", "message": "slow"}}, "rate_limited", YES),
         ([{"error": {"code": 503, "message": "busy"}}], "overloaded", YES),
+        ({"error": {"message": "Failed to call a function", "code": "tool_use_failed"}}, "server_error", YES),
         ("boom", "server_error", YES),
         ([], "server_error", YES),
         (None, "server_error", YES),
@@ -103,6 +104,20 @@ def test_an_error_inside_a_stream_has_no_status(payload: object, code: str, *, r
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     """Seconds or a date, which counts from the server's own clock; nonsense is no wish."""
     assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Please try again in 1.5s.", 1.5),
+        ("Please try again in 20ms", 0.02),
+        ("Please retry in 37s", 37.0),
+        ("later", None),
+    ],
+)
+def test_a_wait_that_is_only_said(message: str, seconds: float | None) -> None:
+    """Some servers have no header for it."""
+    assert from_response("main", 429, {}, message.encode(), now=NOW).retry_after == seconds
 
 
 def test_a_web_page_is_told_without_its_tags() -> None:

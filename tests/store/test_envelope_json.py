@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.rows import envelope
-from zerobot.core.envelope import InboundEnvelope, Quote
+from zerobot.core.envelope import Attachment, InboundEnvelope, Quote
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.store.envelope_json import decode_envelope, encode_envelope
 

@@ -13,7 +13,7 @@ Schema = dict[str, Any]
 
 
 def json_schema(kinds: Kinds) -> Schema:
-    """The schema of the whole file, with the tables of every kind of channel that is installed."""
+    """The schema of the whole file, with the tables of every kind of channel that is installed and not broken."""
     schema: Schema = Settings.model_json_schema()
     definitions: Schema = schema["$defs"]
     for model in (AgentSettings, ProviderTable):
@@ -24,7 +24,11 @@ def json_schema(kinds: Kinds) -> Schema:
     named: Schema = {}
     chosen: list[Schema] = []
     for name, load in sorted(kinds.channels.items()):
-        reference = {"$ref": f"#/$defs/{_add_model(definitions, name, load().settings)}"}
+        try:
+            kind = load()
+        except (ImportError, AttributeError):
+            continue  # A table of this kind is refused when it is loaded, with the reason.
+        reference = {"$ref": f"#/$defs/{_add_model(definitions, name, kind.settings)}"}
         named[name] = reference
         chosen.append({"allOf": [reference, {"required": ["kind"], "properties": {"kind": {"const": name}}}]})
     channels = schema["properties"]["channels"]

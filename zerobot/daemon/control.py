@@ -14,6 +14,7 @@ import struct
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +23,9 @@ from zerobot.core.log import EventLog
 from zerobot.daemon.ancestry import ancestors
 
 LINE_LIMIT = 1024 * 1024
-"""Bytes of the longest line, either way."""
+"""Bytes of the longest line that a client may send."""
+ANSWER_LIMIT = 64 * LINE_LIMIT
+"""Bytes of the longest line that a client reads: it is his own daemon that writes them."""
 CONNECTIONS = 64
 """Open at once; one more is told so and closed."""
 REQUEST_SECONDS = 10.0
@@ -374,7 +377,7 @@ async def converse(path: Path, method: str, params: Params) -> AsyncIterator[Con
         ControlError: From what is done inside.
     """
     # A blocking connect: on a socket of this machine it waits for nothing but room in the backlog.
-    reader, writer = await asyncio.open_unix_connection(sock=_connect(path), limit=LINE_LIMIT)
+    reader, writer = await asyncio.open_unix_connection(sock=_connect(path), limit=ANSWER_LIMIT)
     lines = _Lines(reader, writer)
     try:
         with contextlib.suppress(OSError, TimeoutError):
@@ -384,8 +387,18 @@ async def converse(path: Path, method: str, params: Params) -> AsyncIterator[Con
         writer.transport.abort()
 
 
-def call(path: Path, method: str, params: Params, *, timeout: float = 60.0) -> Result:
-    """Ask the daemon one thing and wait for the result, `timeout` seconds at most between two of its signs of life.
+OnItem = Callable[[Mapping[str, object]], None]
+
+
+def call(path: Path, method: str, params: Params, on_item: OnItem | None = None, *, timeout: float = 60.0) -> Result:
+    """Ask the daemon one thing and wait for the result.
+
+    Args:
+        path: The socket.
+        method: The name of the operation.
+        params: What it takes.
+        on_item: Gets the items that come before the result; None: they are not wanted.
+        timeout: Seconds without a sign of life after which the daemon is given up.
 
     Raises:
         NoDaemonError: Nobody listens.
@@ -398,15 +411,23 @@ def call(path: Path, method: str, params: Params, *, timeout: float = 60.0) -> R
             with contextlib.suppress(BrokenPipeError):
                 connection.sendall(_line({"method": method, "params": params}))
             with connection.makefile("rb") as stream:
-                while line := stream.readline(LINE_LIMIT + 1):
-                    answer = _object(line)
-                    if "item" not in answer:
-                        return _outcome(answer)
+                return _outcome(_last_line(stream, on_item))
         except TimeoutError:
             raise ControlError("broken", f"the daemon does not answer within {timeout:.0f} s") from None
         except OSError as error:
             raise ControlError("broken", f"the daemon hung up: {error.strerror or error}") from error
-    return _outcome(None)
+
+
+def _last_line(stream: BufferedReader, on_item: OnItem | None) -> dict[str, object] | None:
+    """Read to the line that ends a request; None when there is none."""
+    while text := stream.readline(ANSWER_LIMIT):
+        line = _object(text)
+        item = line.get("item")
+        if not isinstance(item, dict):
+            return line
+        if on_item is not None:
+            on_item(item)
+    return None
 
 
 def _connect(path: Path) -> socket.socket:

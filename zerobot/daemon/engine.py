@@ -50,3 +50,42 @@ KEPT_ENVELOPES = timedelta(days=7)
 HOUSEKEEPING = 6 * 3600.0
 """Seconds between two rounds of housekeeping."""
 STRAY_PATIENCE = 2.0
+
+
+class Engine:
+    """Everything between a channel's intake and its outbox. Built once; nothing of it is global.
+
+    Args:
+        config: What is configured.
+        state: The state directory, locked.
+        database: Its database.
+        channels: The open channels by name.
+        http: For providers.
+        redactor: Knows the configured secrets.
+        clock: The clock of everything.
+        log: Where events go.
+    """
+
+    def __init__(
+        self,
+        config: LoadedConfig,
+        state: StateDir,
+        database: Database,
+        channels: Mapping[str, OpenChannel],
+        http: HttpClients,
+        redactor: Redactor,
+        clock: Clock,
+        log: EventLog,
+    ) -> None:
+        books = _books(database, clock)
+        operators = _operators(config, channels)
+        own_paths = [state.path, *([config.path] if config.path else [])]
+        self._outer = _Outer(config, database, clock, log)
+        self.access = DaemonAccess(
+            configured_policy(config, own_paths), books.grants, channel_state(database, DAEMON), clock
+        )
+        self.delivery = Delivery(channels, Outbox(database, clock), clock, log, self._moved)
+        self.desk = ApprovalDesk()
+        self.dispatcher = Dispatcher()
+        self.lane = CommandLane(books.inbox, ChatCommands().carry_out, log)
+        self.supervisor = Supervisor({name: each.channel for name, each in channels.items()}, clock, log)

@@ -44,6 +44,10 @@ _HISTORY = re.compile(
 _FILTER = re.compile(
     r"content[_ ]filter|responsible ?ai|content management policy|data_inspection_failed", re.IGNORECASE
 )
+# The model wrote a call that its server could not read: another attempt may write a better one (Groq).
+_GENERATION = re.compile(
+    r"tool_use_failed|failed_generation|failed to call a function|json_validate_failed", re.IGNORECASE
+)
 _RATE = re.compile(r"rate[_ ]?limit|too many requests|throttl|tokens_per|resource[_ ]exhausted", re.IGNORECASE)
 _BUSY = re.compile(r"overload|over capacity|unavailable|insufficient_system_resource", re.IGNORECASE)
 _AUTH = re.compile(r"authentication|invalid[_ ](x-)?api[_ -]?key|permission_error|unauthorized", re.IGNORECASE)
@@ -51,6 +55,7 @@ _REFUSED = re.compile(r"invalid_request|bad[_ ]request|not_found_error", re.IGNO
 _SECRET = re.compile(
     r"(bearer\s+)\S+|\b(sk|pk|key|xai|gsk|AIza)[-_][\w*.…-]{6,}|\bAIza\w{10,}|\b[\w-]{40,}", re.IGNORECASE
 )
+_WAIT = re.compile(r"(?:try again in|retry in|retryDelay\W+)\s*(\d{1,5}(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -97,6 +102,8 @@ def from_response(
         payload = body.decode("utf-8", "replace")
     message, words, _ = describe(payload)
     wait = retry_after(headers, now)
+    if wait is None and (said := _WAIT.search(words)):
+        wait = float(said[1]) / (1000 if said[2] == "ms" else 1)
     return translate(
         Refusal(provider=provider, status=status, words=words, message=message, retry_after=wait, secret=secret)
     )
@@ -219,6 +226,10 @@ def _filtered(refusal: Refusal) -> ProviderError:
     return _error(refusal, "filtered", retryable=False)
 
 
+def _badly_written(refusal: Refusal) -> ProviderError:
+    return _error(refusal, "server_error", retryable=True)
+
+
 def _overloaded(refusal: Refusal) -> ProviderError:
     return _error(refusal, "overloaded", retryable=True)
 
@@ -265,6 +276,7 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], Callable[[Refusal], ProviderError
     (_both(frozenset({400, 422}), _FILTER), _filtered),
     (_by(frozenset({429}), _RATE), _rate_limited),
     (_by(_OVERLOADED, _BUSY), _overloaded),
+    (_both(frozenset({400}), _GENERATION), _badly_written),
     (_both(frozenset({400, 422}), _HISTORY), _history),
 )
 

@@ -27,12 +27,18 @@ _FINISHES = {
     "length": Finish.LENGTH,
     "max_tokens": Finish.LENGTH,
     "model_length": Finish.LENGTH,
+    "max_output_tokens": Finish.LENGTH,
+    "token_limit": Finish.LENGTH,
     "model_context_window_exceeded": Finish.LENGTH,
     "content_filter": Finish.FILTER,
     "content_filtered": Finish.FILTER,
     "sensitive": Finish.FILTER,
     "safety": Finish.FILTER,
     "recitation": Finish.FILTER,
+    "prohibited_content": Finish.FILTER,
+    "blocklist": Finish.FILTER,
+    "spii": Finish.FILTER,
+    "guardrail_intervened": Finish.FILTER,
     "refusal": Finish.FILTER,
 }
 _FAULTS = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
@@ -95,7 +101,10 @@ class ChatDecoder:
             # One answer was asked for.
             return
         self._began = True
-        delta = mapping_of(choice.get("delta")) or mapping_of(choice.get("message"))
+        delta = mapping_of(choice.get("delta"))
+        if not (delta or self._text or self._calls.calls()):
+            # A server that does not stream. Behind a stream the whole message is a repetition.
+            delta = mapping_of(choice.get("message"))
         if delta:
             made += self._take_delta(delta)
         self._take_finish(choice.get("finish_reason"))
@@ -131,9 +140,9 @@ class ChatDecoder:
         return made
 
     def _take_finish(self, reason: object) -> None:
-        if not isinstance(reason, str) or not reason:
+        word = text_of(reason).lower()
+        if word in {"", "null", "none"}:
             return
-        word = reason.lower()
         if word in _FAULTS:
             raise ProviderError(
                 f"{self._provider}: the server gave up in the middle ({word})", code="server_error", retryable=True
@@ -195,8 +204,8 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     details = mapping_of(usage.get("prompt_tokens_details"))
     read = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
     return Usage(
-        input_tokens=count_of(usage.get("prompt_tokens")),
-        output_tokens=count_of(usage.get("completion_tokens")),
+        input_tokens=count_of(usage.get("prompt_tokens")) or count_of(usage.get("input_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")) or count_of(usage.get("output_tokens")),
         cache_read_tokens=max(map(count_of, read)),
         cache_write_tokens=count_of(details.get("cache_write_tokens")),
     )

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 import httpx
 
 from zerobot.core.clock import Clock
-from zerobot.core.errors import ProviderError
+from zerobot.core.errors import CredentialError, ProviderError
 from zerobot.core.model import Alive, ModelEvent
 from zerobot.core.provider_kind import ProviderServices, ProviderSettings
 from zerobot.providers.faults import broken, from_response, malformed
@@ -80,17 +80,9 @@ class Exchange:
         }
         async with self._open("POST", url, headers, body) as response:
             await self._demand_success(response)
-            kind = response.headers.get("content-type", "").lower()
-            if kind.startswith("text/html"):
-                raise malformed(self._provider, "a web page; check base_url")
-            if kind.startswith("application/json"):
-                text = await self._read(response, BODY_LIMIT)
-                for event in decoder.feed(SseEvent("message", text.decode("utf-8", "replace"))):
+            async with contextlib.aclosing(self._decoded(response, decoder)) as events:
+                async for event in events:
                     yield event
-            else:
-                async with contextlib.aclosing(self._decoded(response, decoder)) as events:
-                    async for event in events:
-                        yield event
             for event in decoder.end():
                 yield event
 
@@ -102,7 +94,7 @@ class Exchange:
         """
         async with self._open("GET", url, headers, None) as response:
             await self._demand_success(response)
-            return await self._read(response, BODY_LIMIT)
+            return await _read(response.aiter_bytes(), BODY_LIMIT)
 
     @contextlib.asynccontextmanager
     async def _open(
@@ -112,9 +104,19 @@ class Exchange:
         content = None if body is None else _json(body)
         try:
             async with self._http.stream(
-                method, url, headers=dict(headers), content=content, timeout=self._timeout
+                method,
+                url,
+                headers=dict(headers),
+                content=content,
+                timeout=self._timeout,
+                follow_redirects=False,
             ) as response:
                 yield response
+        except (UnicodeEncodeError, httpx.LocalProtocolError) as error:
+            # The only part of our requests that is not our own writing is the key. The error quotes it, so no `from`.
+            setting = f"[providers.{self._provider}] api_key"
+            words = f"{self._provider}: {setting} has characters that no key has ({type(error).__name__})"
+            raise CredentialError(words, code="auth") from None
         except httpx.HTTPError as error:
             raise self._network_fault(error) from error
         except httpx.InvalidURL as error:
@@ -126,7 +128,7 @@ class Exchange:
         if response.is_redirect:
             # Followed, the question would arrive without its body, or the key at a stranger's.
             raise self._bad_url("redirects to another address")
-        body = await self._read(response, ERROR_BODY_LIMIT)
+        body = await _read(response.aiter_bytes(), ERROR_BODY_LIMIT)
         raise from_response(
             self._provider,
             response.status_code,
@@ -135,14 +137,6 @@ class Exchange:
             now=self._clock.now(),
             secret=self._secret,
         )
-
-    async def _read(self, response: httpx.Response, limit: int) -> bytes:
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > limit:
-                break
-        return bytes(body[:limit])
 
     async def _next_piece(self, pieces: AsyncIterator[bytes], decoder: Decoder) -> bytes | None:
         """Wait for the next bytes; None at the end of the HTTP answer."""
@@ -156,11 +150,22 @@ class Exchange:
             raise
 
     async def _decoded(self, response: httpx.Response, decoder: Decoder) -> AsyncGenerator[ModelEvent, None]:
-        """Decode the stream up to the protocol's end, or to its own."""
+        """Decode the body up to the protocol's end, or to its own."""
         parser = SseParser()
+        begun = False
         async with contextlib.aclosing(_pieces(response)) as pieces:
             while not decoder.done:
                 piece = await self._next_piece(pieces, decoder)
+                if not begun and piece and (begin := piece.lstrip()):
+                    begun = True
+                    # The first byte tells more than the content type, which proxies get wrong in both directions.
+                    if begin.startswith(b"<"):
+                        raise malformed(self._provider, "a web page; check base_url")
+                    if begin.startswith((b"{", b"[")):
+                        whole = await _read(pieces, BODY_LIMIT, piece)
+                        for event in decoder.feed(SseEvent("message", whole.decode("utf-8", "replace"))):
+                            yield event
+                        return
                 for event in self._decode(parser, piece, decoder):
                     yield event
                 if piece is None:
@@ -217,6 +222,16 @@ class Exchange:
 def _json(body: Mapping[str, object]) -> bytes:
     """Write a body; a lone surrogate (from a file's name, say) must not make the whole history unsendable."""
     return joined(json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+async def _read(pieces: AsyncIterator[bytes], limit: int, begin: bytes = b"") -> bytes:
+    """Gather a body, `begin` included, up to a limit in bytes."""
+    body = bytearray(begin)
+    async for piece in pieces:
+        body += piece
+        if len(body) > limit:
+            break
+    return bytes(body[:limit])
 
 
 def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:

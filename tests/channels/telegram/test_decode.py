@@ -333,7 +333,7 @@ def test_files(fields: dict[str, Any], expected: tuple[object, ...]) -> None:
     ids=["location", "venue", "contact", "sticker", "dice", "poll", "forward", "hidden forward", "channel forward"],
 )
 def test_what_is_neither_text_nor_file_is_a_line(fields: dict[str, Any], text: str) -> None:
-    """The model reads a line about it; a forward is labelled, so that it is neither a command nor said by its sender."""
+    """The model reads a line about it; a forward is labelled, so that it is no command of its sender's."""
     assert envelope(**fields).text == text
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
+from channels.telegram.backoff import Backoff
 from channels.telegram.position import Position
 from tests.platforms.telegram_house import TelegramHouse, telegram_house
 from tests.platforms.telegram_server import Person
 from zerobot.core.approvals import PressOutcome, PressReply
-from zerobot.core.errors import ChannelFaultError
+from zerobot.core.errors import ChannelFaultError, UnclearError
 from zerobot.core.places import Place
 from zerobot.testing.intake import MemoryState
 
@@ -271,12 +273,11 @@ async def test_the_menu_is_told_once(house: TelegramHouse) -> None:
 async def test_a_position_that_is_too_old_is_not_used(house: TelegramHouse) -> None:
     """After a week without updates Telegram counts anew: an old offset could stand behind what is to come."""
     state = MemoryState()
-    position = Position(state, house.clock, bot=4242)
+    position = await Position.load(state, house.clock, bot=4242)
     await position.move(500)
     assert position.offset == 500
     state.values["offset:4242"] = '{"offset": 500, "at": "2026-01-01T00:00:00+00:00"}'
-    old = Position(state, house.clock, bot=4242)
-    await old.load()
+    old = await Position.load(state, house.clock, bot=4242)
     assert old.offset is None
 
 
@@ -285,6 +286,38 @@ async def test_a_position_that_cannot_be_read_counts_as_none(house: TelegramHous
     """Then Telegram begins at its oldest, and the inbox knows what it has."""
     state = MemoryState()
     state.values["offset:4242"] = stored
-    position = Position(state, house.clock, bot=4242)
-    await position.load()
+    position = await Position.load(state, house.clock, bot=4242)
     assert position.offset is None
+
+
+async def test_no_line_of_a_log_has_the_token(
+    house: TelegramHouse, ann: Person, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Telegram's token is in each address; neither the libraries' lines nor ours have it, at any level."""
+    caplog.set_level(logging.DEBUG)
+    async with house.running() as intake:
+        house.server.break_next("getUpdates")
+        ann.says("hello")
+        await intake.until(lambda: intake.texts)
+        await house.send("1001", "one")
+        house.server.break_next("sendMessage")
+        with pytest.raises(UnclearError) as caught:
+            await house.send("1001", "two")
+    secret = house.server.token
+    assert secret not in caplog.text + str(house.log.events) + str(caught.value) + str(intake.breaks)
+    assert "hello" not in caplog.text
+
+
+async def test_waits_grow_and_a_quiet_minute_makes_them_short_again(house: TelegramHouse) -> None:
+    """Full jitter from one second up to a minute; what the other side asks for is the least."""
+    clock = house.clock
+    backoff = Backoff(clock, throw=lambda: 1.0)
+    for _ in range(9):
+        await backoff.wait()
+    assert clock.waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    clock.ahead += 61
+    await backoff.wait()
+    await backoff.wait(at_least=90)
+    assert clock.waits[-2:] == [1, 90]
+    await Backoff(clock, throw=lambda: 0.0).wait()
+    assert clock.waits[-1] > 0

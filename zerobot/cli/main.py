@@ -1,0 +1,109 @@
+"""The command `zerobot`: which commands there are, and how what goes wrong in them is told. No traceback reaches a user."""
+
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zerobot.cli import operators
+from zerobot.cli.chat_command import chat
+from zerobot.cli.config import CONFIG_ERROR
+from zerobot.cli.config import app as config
+from zerobot.cli.context import CliContext
+from zerobot.cli.doctor import doctor
+from zerobot.cli.guard import refuse_marked
+from zerobot.cli.init import init
+from zerobot.cli.run import run
+from zerobot.core.errors import ConfigError, ZerobotError
+
+DEBUG = "ZEROBOT_DEBUG"
+FAULT = 70
+"""EX_SOFTWARE of sysexits.h: the fault is ours."""
+
+app = typer.Typer(
+    name="zerobot",
+    help="A small daemon that answers where you already chat, and asks an operator before anything risky runs.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(chat)
+app.command()(init)
+app.command()(doctor)
+app.command()(operators.status)
+app.add_typer(config, name="config")
+app.add_typer(operators.pair, name="pair")
+app.add_typer(operators.approvals, name="approvals")
+app.add_typer(operators.grants, name="grants")
+app.add_typer(operators.sessions, name="sessions")
+app.command()(operators.usage)
+app.command()(operators.audit)
+app.command()(operators.backup)
+app.command()(operators.freeze)
+app.command()(operators.unfreeze)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the shape of a callback
+    if wanted:
+        typer.echo(f"zerobot {version('zerobot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="The configuration; else $ZEROBOT_CONFIG, ./zerobot.toml, or the user's.", metavar="PATH"),
+    ] = None,
+    show_version: Annotated[  # noqa: ARG001 - its callback has answered it
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    refuse_marked(os.environ)
+    context.obj = CliContext(config=config)
+
+
+def main() -> None:
+    """Run the command line; the process ends here."""
+    try:
+        app(prog_name="zerobot")
+    except (ZerobotError, BaseExceptionGroup) as error:
+        sys.exit(_told(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001 - the boundary to people: they get a sentence, and a traceback on request
+        sys.exit(_told(error))
+
+
+def _told(error: BaseException) -> int:
+    """Say on stderr what went wrong, in one line; the exit status."""
+    if os.environ.get(DEBUG):
+        raise error
+    cause = _cause(error)
+    match cause:
+        case ConfigError():
+            typer.echo("\n".join(cause.faults), err=True)
+            return CONFIG_ERROR
+        case ZerobotError():
+            typer.echo(f"zerobot: {cause}", err=True)
+            return 1
+        case KeyboardInterrupt():
+            return 130
+    typer.echo(f"zerobot: a fault of its own: {type(cause).__name__}: {cause}; {DEBUG}=1 shows where", err=True)
+    return FAULT
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The first error in a group that says something; tasks that ended together come as a group."""
+    while isinstance(error, BaseExceptionGroup):
+        known, rest = error.split(ZerobotError)
+        error = (known or rest or error).exceptions[0]
+    return error

@@ -1,0 +1,214 @@
+"""The commands of operators: approvals, pairing, conversations, grants, usage, and the emergency stop."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zerobot.cli.operate import load, operate, running
+from zerobot.cli.output import as_json, rows_of, say, table
+from zerobot.security.visible import escape
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+approvals = typer.Typer(no_args_is_help=True, help="Tool calls that wait for an operator.")
+pair = typer.Typer(no_args_is_help=True, help="Who may talk to the bot beyond the lists in the settings.")
+sessions = typer.Typer(no_args_is_help=True, help="Conversations.")
+grants = typer.Typer(no_args_is_help=True, help="What was allowed once and for all in a chat.")
+
+
+@approvals.command("list")
+def approvals_list(context: typer.Context, json: AsJson = False) -> None:
+    """Show what waits for a decision, with all arguments."""
+    rows = rows_of(operate(load(context), "approvals.list", {}), "approvals")
+    if json:
+        say(as_json(rows))
+        return
+    if not rows:
+        say("nothing waits for an approval")
+    for row in rows:
+        arguments = row.get("arguments")
+        say(f"{row['code']}  {escape(str(row['tool']))}  (asked by {row['asked_by']} in {row['chat']})")
+        for name, value in arguments.items() if isinstance(arguments, dict) else ():
+            text = value if isinstance(value, str) else as_json(value)
+            say("\n".join(f"    {name}: {escape(line)}" for line in text.splitlines() or [""]))
+        say(f"    why: {escape(str(row['why']))}")
+        say(f"    until {row['expires_at']}")
+
+
+@approvals.command("approve")
+def approvals_approve(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Approve one tool call, by the code that `approvals list` shows."""
+    result = operate(load(context), "approvals.decide", {"id": ident, "approve": True})
+    say(f"approved: {escape(str(result['tool']))} ({result['code']})")
+
+
+@approvals.command("deny")
+def approvals_deny(
+    context: typer.Context,
+    ident: Annotated[str, typer.Argument(metavar="ID")],
+    reason: Annotated[str, typer.Option(help="What the model is told.")] = "",
+) -> None:
+    """Deny one tool call, by the code that `approvals list` shows."""
+    result = operate(load(context), "approvals.decide", {"id": ident, "approve": False, "reason": reason})
+    say(f"denied: {escape(str(result['tool']))} ({result['code']})")
+
+
+@pair.command("list")
+def pair_list(context: typer.Context, json: AsJson = False) -> None:
+    """Show who asks to be let in, who was, and which names are bound to whom."""
+    result = operate(load(context), "pair.list", {})
+    if json:
+        say(as_json(result))
+        return
+    columns = {"state": "STATE", "code": "CODE", "identity": "ID", "name": "NAME", "channel": "CHANNEL"}
+    say(table(rows_of(result, "pairings"), columns, "nobody was paired, and nobody asks to be"))
+    if handles := rows_of(result, "handles"):
+        say(f"\n{table(handles, {'handle': 'NAME IN A LIST', 'identity': 'IS', 'channel': 'CHANNEL'}, '')}")
+
+
+@pair.command("approve")
+def pair_approve(context: typer.Context, code: str) -> None:
+    """Let in whoever was given this code."""
+    result = operate(load(context), "pair.approve", {"code": code})
+    say(f"{result['identity']} {escape(str(result['name']))} may talk to the bot on {result['channel']}")
+
+
+@pair.command("revoke")
+def pair_revoke(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Shut somebody out again; ID as in `pair list`."""
+    result = operate(load(context), "pair.revoke", {"identity": ident})
+    say(f"{result['identity']} may no longer talk to the bot")
+
+
+@sessions.command("list")
+def sessions_list(context: typer.Context, json: AsJson = False) -> None:
+    """Show all conversations, the latest first."""
+    rows = rows_of(operate(load(context), "sessions.list", {}), "sessions")
+    columns = {
+        "id": "ID",
+        "chat": "CHAT",
+        "sender": "SENDER",
+        "state": "STATE",
+        "messages": "MESSAGES",
+        "waiting": "WAITING",
+        "last_activity": "LAST ACTIVITY",
+    }
+    say(as_json(rows) if json else table(rows, columns, "there are no conversations yet"))
+
+
+@sessions.command("show")
+def sessions_show(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Show a conversation and the last 20 messages of it."""
+    messages: list[dict[str, object]] = []
+    session = operate(load(context), "sessions.show", {"id": ident}, lambda item: messages.append(dict(item)))
+    for key, value in session.items():
+        say(f"{key}: {escape(str(value))}")
+    for message in messages:
+        say(f"\n[{message['at']}] {message['role']}:\n{escape(str(message['text']))}")
+        calls = message.get("calls")
+        for call in calls if isinstance(calls, list) else ():
+            say(f"  -> {escape(str(call['name']))} {escape(as_json(call['arguments']))}: {call['code'] or call['state']}")
+
+
+@sessions.command("export")
+def sessions_export(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Write all that was said in a conversation to stdout, a JSON object a line."""
+    import json  # noqa: PLC0415 - its name is that of an option above
+
+    operate(load(context), "sessions.export", {"id": ident}, lambda item: say(json.dumps(item)))
+
+
+@sessions.command("reset")
+def sessions_reset(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Start a conversation afresh: what was said stays stored, but the model sees none of it."""
+    operate(load(context), "sessions.reset", {"id": ident})
+    say(f"conversation {ident} starts afresh")
+
+
+@grants.command("list")
+def grants_list(context: typer.Context, json: AsJson = False) -> None:
+    """Show what needs no approval because of an "always in this chat"."""
+    rows = rows_of(operate(load(context), "grants.list", {}), "grants")
+    columns = {
+        "id": "ID",
+        "tool": "TOOL",
+        "pattern": "WHAT",
+        "chat": "CHAT",
+        "granted_by": "BY",
+        "expires_at": "UNTIL",
+    }
+    say(as_json(rows) if json else table(rows, columns, "there are no grants"))
+
+
+@grants.command("revoke")
+def grants_revoke(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """End a grant now; ID as in `grants list`."""
+    operate(load(context), "grants.revoke", {"id": ident})
+    say(f"grant {ident} is revoked")
+
+
+def usage(
+    context: typer.Context,
+    by: Annotated[str, typer.Option(help="Group by: day, model, channel, user; several with commas.")] = "",
+    days: Annotated[int, typer.Option(min=1, help="How far back.")] = 30,
+    json: AsJson = False,
+) -> None:
+    """Show how many tokens the models took, failed attempts included."""
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    result = operate(load(context), "usage", {"by": names, "days": days})
+    if json:
+        say(as_json(result))
+        return
+    columns = {name: name.upper() for name in names if name != "model"} | {
+        "model": "MODEL",
+        "calls": "CALLS",
+        "failed": "FAILED",
+        "unreported": "UNREPORTED",
+        "input_tokens": "IN",
+        "cache_read_tokens": "OF IT CACHED",
+        "output_tokens": "OUT",
+    }
+    say(table(rows_of(result, "totals"), columns, f"no model was called in the last {days} days"))
+
+
+def audit(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, help="How many entries.")] = 50,
+    json: AsJson = False,
+) -> None:
+    """Show who paired, revoked, froze and reset what, the latest first."""
+    rows = rows_of(operate(load(context), "audit", {"limit": limit}), "entries")
+    columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO"}
+    say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
+
+
+def backup(context: typer.Context, path: Path) -> None:
+    """Write a consistent copy of the database to PATH, also while the daemon works."""
+    result = operate(load(context), "backup", {"path": str(path.expanduser().absolute())})
+    say(f"{result['path']}: {result['bytes']:,} bytes")
+
+
+def freeze(context: typer.Context) -> None:
+    """Emergency stop: let no tool run, in any chat, until `unfreeze`."""
+    operate(load(context), "freeze", {"frozen": True})
+    say("frozen: no tool runs until: zerobot unfreeze")
+
+
+def unfreeze(context: typer.Context) -> None:
+    """Let tools run again, within their rules."""
+    operate(load(context), "freeze", {"frozen": False})
+    say("tools may run again, within their rules")
+
+
+def status(context: typer.Context, json: AsJson = False) -> None:
+    """Say whether a daemon runs; exit 1 if none does."""
+    result = running(load(context))
+    if json:
+        say(as_json({"running": result is not None, **(result or {})}))
+    elif result is None:
+        say("no daemon runs; start one with: zerobot run")
+    else:
+        say("\n".join([f"zerobot {result['version']} runs", *(["all tools are frozen"] if result["frozen"] else [])]))
+    if result is None:
+        raise typer.Exit(1)

@@ -1,0 +1,512 @@
+"""The engine in a house of its own: a real store, the real loop, and a user, an operator and a model from a test."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from zerobot.core.access import Grant
+from zerobot.core.admission import Admission
+from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.envelope import Acceptance, Attachment, InboundEnvelope
+from zerobot.core.errors import StorageError
+from zerobot.core.events import Final, Outcome, StopReason, TurnEvent
+from zerobot.core.hooks import NO_HOOKS, Hooks
+from zerobot.core.ids import ConversationId
+from zerobot.core.messages import History, StoredFile
+from zerobot.core.places import ConversationKey, Identity, Place
+from zerobot.security.bounds import Bounds
+from zerobot.security.policy import AccessPolicy
+from zerobot.store.approvals import Approvals, Decided
+from zerobot.store.conversations import Conversations
+from zerobot.store.database import open_database
+from zerobot.store.history import load_history
+from zerobot.store.inbox import QUEUE_LIMIT, Inbox
+from zerobot.store.outbox import Outbox
+from zerobot.store.turn_rows import Superseded, Turn, WaitingInput
+from zerobot.store.turns import Turns
+from zerobot.testing.clock import ManualClock
+from zerobot.testing.model import ScriptedModel, faults_of, lines_of
+from zerobot.testing.store import Fate, WatchedDatabase
+from zerobot.testing.tools import Toolbox
+from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.loop import run_tool_call_loop
+from zerobot.turn.stop import StopCause, StopSignal
+
+PATIENCE = 20.0
+"""Seconds of real time after which a house that does not come to rest is a failure."""
+QUIET_PASSES = 30
+"""Turns of the event loop without any work for the database after which nothing can be going on."""
+EVERYBODY = Admission(everyone=True)
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a test may change before it begins. Retries, grace and time limit as the engine's cases have them."""
+
+    limits: TurnLimits = field(default_factory=lambda: TurnLimits(max_steps=0, tool_grace=0.05))
+    max_retries: int = 2
+    retry_cap: float = 45.0
+    approval_timeout: timedelta = timedelta(seconds=600)
+    hooks: Hooks = NO_HOOKS
+    supersedes: Callable[[WaitingInput], bool] = lambda _: True
+    listener: Callable[[TurnEvent], None] = lambda _: None
+    """Gets every event beside the house."""
+    queue_limit: int = QUEUE_LIMIT
+    denied_tools: tuple[str, ...] = ()
+    always_ask: tuple[str, ...] = ()
+
+
+class House:
+    """See the module. Made by `open_house`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.settings = Settings()
+        self.model = ScriptedModel()
+        self.tools = Toolbox()
+        self.events: list[TurnEvent] = []
+        self.log: list[tuple[str, dict[str, object]]] = []
+        self.clock = ManualClock(settle=self.settles)
+        self.operator = OperatorDouble(self)
+        self.crashed = False
+        """Whether a process of this house has died: an event may be lost then, what is stored is not."""
+        self._directory = directory
+        self._processes = AsyncExitStack()
+        self._engine: Engine | None = None
+        self._numbers = count(1)
+
+    @property
+    def engine(self) -> "Engine":
+        """The process that runs now."""
+        assert self._engine is not None, "the house is not open"
+        return self._engine
+
+    @property
+    def user(self) -> "UserDouble":
+        """Somebody in a chat of his own with the bot."""
+        return UserDouble(self, "ann")
+
+    def other(self, name: str) -> "UserDouble":
+        """Somebody else, in a chat of his own."""
+        return UserDouble(self, name)
+
+    @property
+    def finals(self) -> list[Final]:
+        """The finals of all turns, in order."""
+        return [event for event in self.events if isinstance(event, Final)]
+
+    def seen(self, *kinds: type) -> list[TurnEvent]:
+        """The events of some kinds, in order."""
+        return [event for event in self.events if isinstance(event, kinds)]
+
+    async def replies(self) -> list[str]:
+        """All texts that were queued for people, in order."""
+        return [reply.text for reply in await self.engine.outbox.unfinished() if reply.text]
+
+    async def history(self, user: "UserDouble | None" = None) -> list[str]:
+        """A conversation in short; see `lines_of`."""
+        return lines_of((await self.messages(user)).messages)
+
+    async def messages(self, user: "UserDouble | None" = None) -> History:
+        """A conversation as the next turn will see it."""
+        conversation = await (user or self.user).conversation()
+        return await self.engine.database.read(lambda db: load_history(db, conversation))
+
+    async def open(self) -> None:
+        """Start a process on what is stored."""
+        path = self._directory / "zerobot.db"
+        database = await self._processes.enter_async_context(open_database(path, readers=1))
+        self._engine = Engine(self, WatchedDatabase(database))
+        await self._engine.turns.recover()
+
+    async def close(self) -> None:
+        """End the process, whatever it does."""
+        await self.engine.die()
+        await self._processes.aclose()
+
+    async def restart(self, *, wait: bool = True) -> None:
+        """The process dies, with all that is only in memory; another one takes up what is stored.
+
+        Args:
+            wait: Whether to return only when it has come to rest again.
+        """
+        self.crashed = True
+        await self._reopen(wait=wait)
+
+    async def stop_and_start(self) -> None:
+        """The daemon stops gracefully, so that its turns are suspended, and starts again."""
+        self.engine.shut_down()
+        await self.idle()
+        await self._reopen(wait=True)
+
+    async def resume(self) -> None:
+        """Work again on whatever can be worked on, as a daemon does when its store is well again."""
+        for conversation in await self.engine.turns.runnable():
+            self.engine.wake(conversation)
+        await self.idle()
+
+    def kill_at(self, point: str = "", *, after: bool = True, skip: int = 0) -> None:
+        """Let the process die at a write; `idle` returns then, and nothing works before `restart`.
+
+        Args:
+            point: The store's method that writes, such as `Turns.start_call`; empty: any.
+            after: Whether it dies when it is stored, or just before.
+            skip: How many such writes pass before.
+        """
+        self.crashed = True
+        self.engine.database.trap(Fate.DIES_AFTER if after else Fate.DIES_BEFORE, point, skip=skip)
+
+    def store_refuses(self, point: str = "", *, skip: int = 0, times: int = 1) -> None:
+        """Let the store refuse writes; see `kill_at`."""
+        self.engine.database.trap(Fate.REFUSED, point, skip=skip, times=times)
+
+    async def idle(self) -> None:
+        """Wait until no conversation has anything to work on, or the process has died."""
+        async with asyncio.timeout(PATIENCE):
+            await self.engine.rest()
+
+    async def settles(self) -> None:
+        """Wait until nothing happens any more by itself: everything waits for the test, or for time."""
+        quiet = 0
+        while quiet < QUIET_PASSES:
+            await asyncio.sleep(0)
+            quiet = 0 if self.engine.database.busy else quiet + 1
+
+    async def verify(self) -> None:
+        """Check what holds whatever happened: sendable requests, valid histories, one final for each ended turn."""
+        assert not self.model.violations, self.model.violations
+        finals = sorted(str(final.turn) for final in self.finals)
+        assert len(finals) == len(set(finals)), f"more than one final for a turn: {self.finals}"
+        ended, conversations = await self.engine.database.read(_ended_and_conversations)
+        assert set(finals) <= set(ended), "a final for a turn that is still open"
+        assert self.crashed or set(finals) == set(ended), "a turn has ended without a final"
+        for conversation in conversations:
+            history = await self.engine.database.read(partial(load_history, conversation=conversation))
+            faults = faults_of(history.messages, sendable=False)
+            assert not faults, faults
+
+    def note(self, event: TurnEvent) -> None:
+        """Take an event of a turn."""
+        self.events.append(event)
+        self.settings.listener(event)
+
+    def note_log(
+        self, event: str, /, *, level: str = "info", error: BaseException | None = None, **fields: object
+    ) -> None:
+        """Take a line of the engine's log."""
+        self.log.append((event, {**fields, "level": level, "error": error}))
+
+    def next_number(self) -> int:
+        """A number that was not given before: ids of events and messages."""
+        return next(self._numbers)
+
+    async def _reopen(self, *, wait: bool) -> None:
+        await self.close()
+        await self.open()
+        for conversation in await self.engine.turns.runnable():
+            self.engine.wake(conversation)
+        if wait:
+            await self.idle()
+
+
+@asynccontextmanager
+async def open_house(directory: Path) -> AsyncIterator[House]:
+    """A house in a directory; whatever runs in it is ended in the end, and what must always hold is checked."""
+    house = House(directory)
+    await house.open()
+    try:
+        yield house
+        if not house.engine.database.died.is_set():
+            await house.verify()
+    finally:
+        await house.tools.release()
+        await house.close()
+
+
+class Engine:
+    """One process: its view of the store, and a worker for each conversation that has work."""
+
+    def __init__(self, house: House, database: WatchedDatabase) -> None:
+        self._house = house
+        self.database = database
+        self.turns = Turns(database, house.clock)
+        self.inbox = Inbox(database, house.clock)
+        self.outbox = Outbox(database, house.clock)
+        self.approvals = Approvals(database, house.clock)
+        self.conversations = Conversations(database)
+        self.strays = StrayTasks()
+        self._workers: dict[ConversationId, asyncio.Task[None]] = {}
+        self._woken: set[ConversationId] = set()
+        self._stops: dict[ConversationId, StopSignal] = {}
+
+    def wake(self, conversation: ConversationId) -> None:
+        """There may be work in a conversation."""
+        self._woken.add(conversation)
+        worker = self._workers.get(conversation)
+        if worker is None or worker.done():
+            self._workers[conversation] = asyncio.create_task(self._work(conversation))
+
+    async def rest(self) -> None:
+        """Wait until no worker works, or the process has died.
+
+        Raises:
+            Exception: What a worker has raised.
+        """
+        death = asyncio.create_task(self.database.died.wait())
+        try:
+            while working := {worker for worker in self._workers.values() if not worker.done()}:
+                await asyncio.wait({*working, death}, return_when=asyncio.FIRST_COMPLETED)
+                if self.database.died.is_set():
+                    await self.die()
+        finally:
+            death.cancel()
+        for worker in self._workers.values():
+            if not worker.cancelled():
+                worker.result()
+
+    async def die(self) -> None:
+        """End without another word to the store."""
+        self.database.die()
+        working = {worker for worker in self._workers.values() if not worker.done()}
+        for worker in working:
+            worker.cancel()
+        if working:
+            await asyncio.wait(working)
+        await self.strays.close(0.05)
+
+    def shut_down(self) -> None:
+        """Ask every running turn to stop, because the daemon stops."""
+        for stop in self._stops.values():
+            stop.request(StopCause.SHUTDOWN)
+
+    async def stop(self, conversation: ConversationId) -> bool:
+        """Stop the turn of a conversation, running or paused; False: there is none."""
+        running = self._stops.get(conversation)
+        if running is not None:
+            return running.request(StopCause.USER)
+        taken = await self.turns.take_paused(conversation, "stopped")
+        if taken is None:
+            return False
+        stop = StopSignal()
+        stop.request(StopCause.USER)
+        await run_tool_call_loop(self._kit(), taken[0], self._house.note, stop)
+        self.wake(conversation)
+        return True
+
+    async def _work(self, conversation: ConversationId) -> None:
+        while conversation in self._woken:
+            self._woken.discard(conversation)
+            while await self._work_once(conversation):
+                pass
+
+    async def _work_once(self, conversation: ConversationId) -> bool:
+        """Take the next work and do it; False when there is none for now."""
+        work = await self.turns.next(conversation, self._house.settings.supersedes)
+        if work.superseded is not None:
+            self._house.note(_final_of(work.superseded))
+        if work.turn is None:
+            return False
+        stop = self._stops[conversation] = StopSignal()
+        try:
+            end = await run_tool_call_loop(self._kit(), work.turn, self._house.note, stop)
+        except StorageError as error:
+            self._house.note_log("storage.refused", error=error)
+            return False
+        finally:
+            del self._stops[conversation]
+        if end.final is None and stop.cause is not StopCause.SHUTDOWN:
+            await self._house.operator.sees()
+        return stop.cause is not StopCause.SHUTDOWN
+
+    def _kit(self) -> TurnKit:
+        house = self._house
+        settings = house.settings
+        choices = (ModelChoice(house.model, "test"),)
+        return TurnKit(
+            turns=self.turns,
+            route=ModelRoute(choices=choices, max_retries=settings.max_retries, retry_cap=settings.retry_cap),
+            system="You are in a test.",
+            tools=house.tools,
+            access=AccessDouble(house),
+            operators=house.operator,
+            fetch=_fetch,
+            receipt_key=b"k" * 32,
+            clock=house.clock,
+            log=house.note_log,
+            limits=settings.limits,
+            hooks=settings.hooks,
+            strays=self.strays,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessDouble:
+    """The policy as the test has it now: low risk runs, medium asks; no grants."""
+
+    house: House
+
+    def policy(self) -> AccessPolicy:
+        """See `AccessState`."""
+        settings = self.house.settings
+        return AccessPolicy(
+            bounds=Bounds(workspace=Path("/nowhere")),
+            denied_tools=settings.denied_tools,
+            always_ask=settings.always_ask,
+        )
+
+    async def grants(self, conversation: ConversationId) -> Sequence[Grant]:  # noqa: ARG002 - there are none
+        """See `AccessState`."""
+        return ()
+
+
+class OperatorDouble:
+    """The one operator; he sits in a room of his own, sees each request at once, and presses what a test tells him."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.reachable = True
+        self.looking = True
+        """False: requests are not shown to him before he looks again."""
+
+    async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:  # noqa: ARG002 - he is the only one
+        """See `Operators`."""
+        return (Place("test", "operators"),) if self.reachable else ()
+
+    def timeout(self, place: Place) -> timedelta:  # noqa: ARG002 - the same everywhere
+        """See `Operators`."""
+        return self._house.settings.approval_timeout
+
+    async def sees(self) -> list[Approval]:
+        """Show him what is to be shown, if he looks; returns all that he may decide, oldest first."""
+        approvals = self._house.engine.approvals
+        for prompt in await approvals.unshown() if self.looking else ():
+            await approvals.prompt_sending(prompt.id)
+            await approvals.prompt_sent(prompt.id, f"prompt{prompt.id}")
+        return await approvals.pending()
+
+    async def presses(
+        self, button: str, *, tool: str = "", approval: Approval | None = None, reason: str = ""
+    ) -> Decided | None:
+        """Press a button, and wait until the house has come to rest.
+
+        Args:
+            button: `Approve` or `Deny`.
+            tool: Of the first pending request for it; empty: of the first pending request.
+            approval: Of this request, whatever became of it.
+            reason: What he says about it.
+
+        Returns:
+            What the store says; None: it knows no such request.
+        """
+        decided = await self.decides(button, tool=tool, approval=approval, reason=reason)
+        await self._house.idle()
+        return decided
+
+    async def decides(
+        self, button: str, *, tool: str = "", approval: Approval | None = None, reason: str = ""
+    ) -> Decided | None:
+        """Press a button and go away; see `presses`."""
+        engine = self._house.engine
+        if approval is None:
+            pending = [each for each in await engine.approvals.pending() if tool in ("", each.tool)]
+            assert pending, "nothing is asked"
+            approval = pending[0]
+        state = {"Approve": ApprovalState.APPROVED, "Deny": ApprovalState.DENIED}[button]
+        operator = Identity("test", "olga")
+        now = self._house.clock.now()
+        decided = await engine.approvals.decide(approval.id, state, operator, "Olga", reason, now)
+        if decided is not None and decided.all_decided:
+            engine.wake(decided.approval.conversation)
+        return decided
+
+    async def lets_time_pass(self, seconds: float) -> list[Approval]:
+        """Time goes by without him; returns what expired, and waits until the house has come to rest."""
+        self._house.clock.jump(seconds)
+        expired = await self._house.engine.approvals.expire_due(self._house.clock.now())
+        for approval in expired:
+            self._house.engine.wake(approval.conversation)
+        await self._house.idle()
+        return expired
+
+
+@dataclass(frozen=True, slots=True)
+class UserDouble:
+    """Somebody who talks to the bot in a direct chat."""
+
+    house: House
+    name: str
+
+    @property
+    def key(self) -> ConversationKey:
+        """His conversation."""
+        return ConversationKey(Place("test", self.name))
+
+    async def conversation(self) -> ConversationId:
+        """The row of his conversation."""
+        found = await self.house.engine.conversations.find(self.key)
+        assert found is not None, f"{self.name} has said nothing yet"
+        return found.id
+
+    async def says(self, text: str, *, event: str = "") -> Acceptance:
+        """Say something, and wait until the house has come to rest; see `writes`."""
+        outcome = await self.writes(text, event=event)
+        await self.house.idle()
+        return outcome
+
+    async def writes(self, text: str, *, event: str = "") -> Acceptance:
+        """Say something. A second of wall time passes before: no two things happen at the same moment.
+
+        Args:
+            text: What he says.
+            event: The platform's id of the event; empty: a new one.
+        """
+        self.house.clock.jump(1)
+        number = self.house.next_number()
+        envelope = InboundEnvelope(
+            conversation=self.key,
+            sender=Identity("test", self.name),
+            event_id=event or f"e{number}",
+            message_id=f"m{number}",
+            text=text,
+            sender_name=self.name.title(),
+            direct=True,
+        )
+        engine, limit = self.house.engine, self.house.settings.queue_limit
+        accepted = await engine.inbox.accept(envelope, EVERYBODY, is_command=False, queue_limit=limit)
+        if accepted.outcome is Acceptance.ACCEPTED and accepted.conversation is not None:
+            engine.wake(accepted.conversation)
+        return accepted.outcome
+
+    async def stops(self) -> bool:
+        """Send /stop, and wait until the house has come to rest; False: there was nothing to stop."""
+        stopped = await self.house.engine.stop(await self.conversation())
+        await self.house.idle()
+        return stopped
+
+
+def _final_of(superseded: Superseded) -> Final:
+    """What a daemon tells of a turn that a new message ended."""
+    turn = superseded.turn
+    return Final(
+        turn=turn.id,
+        text="",
+        reason=StopReason.SUPERSEDED,
+        outcome=Outcome.SUPERSEDED,
+        steps=turn.steps,
+        usage=turn.usage,
+        failed_usage=turn.failed_usage,
+    )
+
+
+def _ended_and_conversations(db: sqlite3.Connection) -> tuple[list[str], list[ConversationId]]:
+    ended = [row[0] for row in db.execute("SELECT id FROM turns WHERE state = 'finished'")]
+    return ended, [ConversationId(row[0]) for row in db.execute("SELECT id FROM conversations")]
+
+
+async def _fetch(turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG001 - nothing can be fetched here
+    return f"{attachment.name} could not be fetched."

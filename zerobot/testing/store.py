@@ -1,0 +1,111 @@
+"""A database that refuses, or dies with its process, where a test says so."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from zerobot.core.errors import StorageError
+from zerobot.store.database import Database, Transaction
+
+T = TypeVar("T")
+
+
+class Fate(StrEnum):
+    """What happens to a write."""
+
+    REFUSED = "refused"
+    """It is not stored, and the caller is told so."""
+    DIES_BEFORE = "dies_before"
+    """The process is gone before it is stored."""
+    DIES_AFTER = "dies_after"
+    """It is stored, and the process is gone before anybody is told."""
+
+
+@dataclass(slots=True)
+class _Trap:
+    fate: Fate
+    hits: Callable[[str], bool]
+    skip: int
+    times: int
+
+
+class WatchedDatabase(Database):
+    """A real database with traps. A dead one never answers again: whoever asks waits until he is cancelled."""
+
+    def __init__(self, inner: Database) -> None:
+        self._inner = inner
+        self._traps: list[_Trap] = []
+        self._busy = 0
+        self.died = asyncio.Event()
+        """Set when its process is gone."""
+        self.writes = 0
+        """Transactions that were stored."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being read or written."""
+        return self._busy > 0
+
+    def trap(self, fate: Fate, point: str = "", *, skip: int = 0, times: int = 1) -> None:
+        """Wait for a write.
+
+        Args:
+            fate: What happens to it.
+            point: The method that writes, such as `Turns.start_call`; empty: any.
+            skip: How many such writes pass before.
+            times: How many are caught.
+        """
+        self._traps.append(_Trap(fate, lambda name: name.startswith(point), skip, times))
+
+    def die(self) -> None:
+        """The process is gone now."""
+        self.died.set()
+
+    async def write(self, function: Transaction[T]) -> T:
+        """See `Database`."""
+        await self._unless_dead()
+        fate = self._fate(getattr(function, "__qualname__", ""))
+        if fate is Fate.REFUSED:
+            raise StorageError("the database refused: the test wants it so")
+        if fate is Fate.DIES_BEFORE:
+            self.die()
+        await self._unless_dead()
+        self._busy += 1
+        try:
+            result = await self._inner.write(function)
+        finally:
+            self._busy -= 1
+        self.writes += 1
+        if fate is Fate.DIES_AFTER:
+            self.die()
+        await self._unless_dead()
+        return result
+
+    async def read(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """See `Database`."""
+        await self._unless_dead()
+        self._busy += 1
+        try:
+            result = await self._inner.read(function)
+        finally:
+            self._busy -= 1
+        await self._unless_dead()
+        return result
+
+    def _fate(self, name: str) -> Fate | None:
+        for trap in self._traps:
+            if not trap.times or not trap.hits(name):
+                continue
+            if trap.skip:
+                trap.skip -= 1
+                continue
+            trap.times -= 1
+            return trap.fate
+        return None
+
+    async def _unless_dead(self) -> None:
+        if self.died.is_set():
+            await asyncio.get_running_loop().create_future()
