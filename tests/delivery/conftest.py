@@ -32,7 +32,7 @@ class MortalDatabase(Database):
     def __init__(self, real: Database) -> None:
         self._real = real
         self._commits_left: int | None = None
-        self._transactions = 0
+        self._changes = 0
         self._under_way = 0
 
     def dies_after(self, commits: int) -> None:
@@ -42,11 +42,11 @@ class MortalDatabase(Database):
     async def settles(self) -> None:
         """Let everything run that can run without time, transactions included."""
         while True:
-            seen = self._transactions
+            seen = self._changes
             await loop_settles()
             if self._under_way:
                 await self._real.write(lambda _: None)
-            elif seen == self._transactions:
+            elif seen == self._changes:
                 return
 
     async def write(self, function: Transaction[T]) -> T:
@@ -65,12 +65,13 @@ class MortalDatabase(Database):
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        self._transactions += 1
+        self._changes += 1
         self._under_way += 1
         try:
             yield
         finally:
             self._under_way -= 1
+            self._changes += 1
 
 
 @dataclass

@@ -66,7 +66,7 @@ class Asked:
 async def opened(kind: ProviderKind, settings: Settings, *, clock: Clock | None = None) -> AsyncIterator[ModelProvider]:
     """Open a provider called `main` with an HTTP client of its own."""
     async with httpx.AsyncClient() as http:
-        yield kind.open("main", settings, ProviderServices(http=http, clock=clock or ManualClock(), log=silent))
+        yield kind.open("main", settings, ProviderServices(http=lambda: http, clock=clock or ManualClock(), log=silent))
 
 
 @contextlib.asynccontextmanager

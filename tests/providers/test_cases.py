@@ -91,7 +91,7 @@ class Recorded(httpx.AsyncBaseTransport):
 async def play(case: Case, pieces: Iterable[bytes]) -> Asked:
     """Give the provider the recording in pieces, without a network, so that single bytes are affordable."""
     async with httpx.AsyncClient(transport=Recorded(pieces)) as http:
-        services = ProviderServices(http=http, clock=ManualClock(), log=silent)
+        services = ProviderServices(http=lambda: http, clock=ManualClock(), log=silent)
         return await ask(KINDS[case.kind].open("main", Settings(), services), question("Hi"))
 
 

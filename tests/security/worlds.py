@@ -96,9 +96,7 @@ def _number(letter: str) -> int:
     return ord(letter) - ord("A") + 1
 
 
-def grant(
-    *, tool: str, pattern: str, conversation: int = HERE, expires_at: str = "2026-06-01T00:00:00+00:00"
-) -> Grant:
+def grant(*, tool: str, pattern: str, conversation: int = HERE, expires_at: str = "2026-06-01T00:00:00+00:00") -> Grant:
     """A grant that is in force."""
     return Grant(
         id=1, conversation=conversation, tool=tool, pattern=pattern, granted_by="testing:olga", expires_at=expires_at

@@ -77,7 +77,11 @@ async def test_a_reset_hides_what_was_said(database: Database, conversations: Co
     await a_turn(database, "t1", said="old")
     conversation = await a_conversation(database)
     assert await said_in(database, conversation) == ["old"]
+    (old,) = await conversations.export(conversation)
     assert await conversations.reset(conversation)
+    found = await conversations.get(conversation)
+    assert found is not None
+    assert (found.epoch, found.window_seq) == (1, int(str(old["seq"])) + 1)
     late = (
         "INSERT INTO messages (conversation_id, turn_id, role, text, created_at) VALUES (?, 't1', 'assistant', 'x', '')"
     )
@@ -176,6 +180,20 @@ async def test_two_conversations_of_one_chat_become_one(database: Database, conv
     assert [summary.waiting for summary in await conversations.list()] == [1]
     sql = "SELECT count(DISTINCT wire_id) FROM tool_calls WHERE conversation_id = ?"
     assert await database.read(lambda db: db.execute(sql, (old,)).fetchone()[0]) == 3
+
+
+async def test_what_was_reset_in_the_new_chat_stays_hidden(database: Database, conversations: Conversations) -> None:
+    """Joining two histories brings nothing back."""
+    await a_turn(database, "t1", said="old")
+    old = await a_conversation(database)
+    await finish(database, "t1")
+    await a_turn(database, "t2", place=NEW, said="forgotten")
+    await finish(database, "t2")
+    await conversations.reset(await a_conversation(database, NEW))
+    await a_turn(database, "t3", place=NEW, said="new")
+    await finish(database, "t3")
+    await move_chat(database, "pigeon", "42", NEW.chat)
+    assert await said_in(database, old) == ["old", "new"]
 
 
 async def test_a_running_turn_keeps_its_conversation(database: Database) -> None:

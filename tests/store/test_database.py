@@ -101,11 +101,13 @@ async def test_a_cancelled_caller_is_cancelled_after_its_transaction(database: D
 
     write = asyncio.create_task(database.write(slow))
     await asyncio.to_thread(inside.wait)
-    for _ in range(3):
-        write.cancel()
-        await asyncio.sleep(0)
-        assert not write.done()
-    may_end.set()
+    try:
+        for _ in range(3):
+            write.cancel()
+            await asyncio.sleep(0)
+            assert not write.done()
+    finally:
+        may_end.set()
     with pytest.raises(asyncio.CancelledError):
         await write
     assert await database.read(subjects) == ["done"]

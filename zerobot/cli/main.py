@@ -1,4 +1,4 @@
-"""The command `zerobot`: which commands there are, and how what goes wrong in them is told. No traceback reaches a user."""
+"""The command `zerobot`: which commands there are, and how what goes wrong is told. No traceback reaches a user."""
 
 import os
 import sys
@@ -62,6 +62,7 @@ def root(
         Path | None,
         typer.Option(help="The configuration; else $ZEROBOT_CONFIG, ./zerobot.toml, or the user's.", metavar="PATH"),
     ] = None,
+    *,
     show_version: Annotated[  # noqa: ARG001 - its callback has answered it
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -74,13 +75,25 @@ def root(
 def main() -> None:
     """Run the command line; the process ends here."""
     try:
-        app(prog_name="zerobot")
+        app(hoisted(sys.argv[1:]), prog_name="zerobot")
     except (ZerobotError, BaseExceptionGroup) as error:
         sys.exit(_told(error))
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:  # noqa: BLE001 - the boundary to people: they get a sentence, and a traceback on request
         sys.exit(_told(error))
+
+
+def hoisted(arguments: list[str]) -> list[str]:
+    """Bring `--config PATH` before the command, wherever in the line it stands."""
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        taken = 2 if argument == "--config" else 1 if argument.startswith("--config=") else 0
+        if taken:
+            rest = arguments[:place] + arguments[place + taken :]
+            return [*arguments[place : place + taken], *rest]
+    return arguments
 
 
 def _told(error: BaseException) -> int:

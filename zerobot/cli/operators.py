@@ -1,11 +1,11 @@
 """The commands of operators: approvals, pairing, conversations, grants, usage, and the emergency stop."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zerobot.cli.operate import load, operate, running
 from zerobot.cli.output import as_json, rows_of, say, table
 from zerobot.security.visible import escape
 
@@ -17,10 +17,22 @@ sessions = typer.Typer(no_args_is_help=True, help="Conversations.")
 grants = typer.Typer(no_args_is_help=True, help="What was allowed once and for all in a chat.")
 
 
+def _ask(
+    context: typer.Context,
+    method: str,
+    params: Mapping[str, object],
+    on_item: Callable[[Mapping[str, object]], None] | None = None,
+) -> Mapping[str, object]:
+    """Carry out one operation; the store is loaded only now."""
+    from zerobot.cli.operate import load, operate  # noqa: PLC0415
+
+    return operate(load(context), method, params, on_item)
+
+
 @approvals.command("list")
-def approvals_list(context: typer.Context, json: AsJson = False) -> None:
+def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show what waits for a decision, with all arguments."""
-    rows = rows_of(operate(load(context), "approvals.list", {}), "approvals")
+    rows = rows_of(_ask(context, "approvals.list", {}), "approvals")
     if json:
         say(as_json(rows))
         return
@@ -39,7 +51,7 @@ def approvals_list(context: typer.Context, json: AsJson = False) -> None:
 @approvals.command("approve")
 def approvals_approve(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Approve one tool call, by the code that `approvals list` shows."""
-    result = operate(load(context), "approvals.decide", {"id": ident, "approve": True})
+    result = _ask(context, "approvals.decide", {"id": ident, "approve": True})
     say(f"approved: {escape(str(result['tool']))} ({result['code']})")
 
 
@@ -50,14 +62,14 @@ def approvals_deny(
     reason: Annotated[str, typer.Option(help="What the model is told.")] = "",
 ) -> None:
     """Deny one tool call, by the code that `approvals list` shows."""
-    result = operate(load(context), "approvals.decide", {"id": ident, "approve": False, "reason": reason})
+    result = _ask(context, "approvals.decide", {"id": ident, "approve": False, "reason": reason})
     say(f"denied: {escape(str(result['tool']))} ({result['code']})")
 
 
 @pair.command("list")
-def pair_list(context: typer.Context, json: AsJson = False) -> None:
+def pair_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show who asks to be let in, who was, and which names are bound to whom."""
-    result = operate(load(context), "pair.list", {})
+    result = _ask(context, "pair.list", {})
     if json:
         say(as_json(result))
         return
@@ -70,21 +82,21 @@ def pair_list(context: typer.Context, json: AsJson = False) -> None:
 @pair.command("approve")
 def pair_approve(context: typer.Context, code: str) -> None:
     """Let in whoever was given this code."""
-    result = operate(load(context), "pair.approve", {"code": code})
+    result = _ask(context, "pair.approve", {"code": code})
     say(f"{result['identity']} {escape(str(result['name']))} may talk to the bot on {result['channel']}")
 
 
 @pair.command("revoke")
 def pair_revoke(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Shut somebody out again; ID as in `pair list`."""
-    result = operate(load(context), "pair.revoke", {"identity": ident})
+    result = _ask(context, "pair.revoke", {"identity": ident})
     say(f"{result['identity']} may no longer talk to the bot")
 
 
 @sessions.command("list")
-def sessions_list(context: typer.Context, json: AsJson = False) -> None:
+def sessions_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show all conversations, the latest first."""
-    rows = rows_of(operate(load(context), "sessions.list", {}), "sessions")
+    rows = rows_of(_ask(context, "sessions.list", {}), "sessions")
     columns = {
         "id": "ID",
         "chat": "CHAT",
@@ -101,14 +113,15 @@ def sessions_list(context: typer.Context, json: AsJson = False) -> None:
 def sessions_show(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Show a conversation and the last 20 messages of it."""
     messages: list[dict[str, object]] = []
-    session = operate(load(context), "sessions.show", {"id": ident}, lambda item: messages.append(dict(item)))
+    session = _ask(context, "sessions.show", {"id": ident}, lambda item: messages.append(dict(item)))
     for key, value in session.items():
         say(f"{key}: {escape(str(value))}")
     for message in messages:
         say(f"\n[{message['at']}] {message['role']}:\n{escape(str(message['text']))}")
         calls = message.get("calls")
         for call in calls if isinstance(calls, list) else ():
-            say(f"  -> {escape(str(call['name']))} {escape(as_json(call['arguments']))}: {call['code'] or call['state']}")
+            arguments = escape(as_json(call["arguments"]))
+            say(f"  -> {escape(str(call['name']))} {arguments}: {call['code'] or call['state']}")
 
 
 @sessions.command("export")
@@ -116,20 +129,20 @@ def sessions_export(context: typer.Context, ident: Annotated[int, typer.Argument
     """Write all that was said in a conversation to stdout, a JSON object a line."""
     import json  # noqa: PLC0415 - its name is that of an option above
 
-    operate(load(context), "sessions.export", {"id": ident}, lambda item: say(json.dumps(item)))
+    _ask(context, "sessions.export", {"id": ident}, lambda item: say(json.dumps(item)))
 
 
 @sessions.command("reset")
 def sessions_reset(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Start a conversation afresh: what was said stays stored, but the model sees none of it."""
-    operate(load(context), "sessions.reset", {"id": ident})
+    _ask(context, "sessions.reset", {"id": ident})
     say(f"conversation {ident} starts afresh")
 
 
 @grants.command("list")
-def grants_list(context: typer.Context, json: AsJson = False) -> None:
+def grants_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show what needs no approval because of an "always in this chat"."""
-    rows = rows_of(operate(load(context), "grants.list", {}), "grants")
+    rows = rows_of(_ask(context, "grants.list", {}), "grants")
     columns = {
         "id": "ID",
         "tool": "TOOL",
@@ -144,7 +157,7 @@ def grants_list(context: typer.Context, json: AsJson = False) -> None:
 @grants.command("revoke")
 def grants_revoke(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """End a grant now; ID as in `grants list`."""
-    operate(load(context), "grants.revoke", {"id": ident})
+    _ask(context, "grants.revoke", {"id": ident})
     say(f"grant {ident} is revoked")
 
 
@@ -152,11 +165,12 @@ def usage(
     context: typer.Context,
     by: Annotated[str, typer.Option(help="Group by: day, model, channel, user; several with commas.")] = "",
     days: Annotated[int, typer.Option(min=1, help="How far back.")] = 30,
+    *,
     json: AsJson = False,
 ) -> None:
     """Show how many tokens the models took, failed attempts included."""
     names = [name.strip() for name in by.split(",") if name.strip()]
-    result = operate(load(context), "usage", {"by": names, "days": days})
+    result = _ask(context, "usage", {"by": names, "days": days})
     if json:
         say(as_json(result))
         return
@@ -175,34 +189,37 @@ def usage(
 def audit(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, help="How many entries.")] = 50,
+    *,
     json: AsJson = False,
 ) -> None:
     """Show who paired, revoked, froze and reset what, the latest first."""
-    rows = rows_of(operate(load(context), "audit", {"limit": limit}), "entries")
+    rows = rows_of(_ask(context, "audit", {"limit": limit}), "entries")
     columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO"}
     say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
 
 
 def backup(context: typer.Context, path: Path) -> None:
     """Write a consistent copy of the database to PATH, also while the daemon works."""
-    result = operate(load(context), "backup", {"path": str(path.expanduser().absolute())})
+    result = _ask(context, "backup", {"path": str(path.expanduser().absolute())})
     say(f"{result['path']}: {result['bytes']:,} bytes")
 
 
 def freeze(context: typer.Context) -> None:
     """Emergency stop: let no tool run, in any chat, until `unfreeze`."""
-    operate(load(context), "freeze", {"frozen": True})
+    _ask(context, "freeze", {"frozen": True})
     say("frozen: no tool runs until: zerobot unfreeze")
 
 
 def unfreeze(context: typer.Context) -> None:
     """Let tools run again, within their rules."""
-    operate(load(context), "freeze", {"frozen": False})
+    _ask(context, "freeze", {"frozen": False})
     say("tools may run again, within their rules")
 
 
-def status(context: typer.Context, json: AsJson = False) -> None:
+def status(context: typer.Context, *, json: AsJson = False) -> None:
     """Say whether a daemon runs; exit 1 if none does."""
+    from zerobot.cli.operate import load, running  # noqa: PLC0415
+
     result = running(load(context))
     if json:
         say(as_json({"running": result is not None, **(result or {})}))

@@ -40,6 +40,8 @@ class LoadedConfig:
     """Absolute."""
     secrets: tuple[tuple[str, str], ...]
     """(key, value) of every secret, in clear, for the redactor."""
+    secret_files: tuple[Path, ...]
+    """The files that secrets and texts were read from; absolute. No tool may touch them."""
     warnings: tuple[str, ...]
     """What is worth a line at the start."""
     kinds: Kinds
@@ -60,6 +62,8 @@ class Examined:
     """Values that are not written in the file: an environment variable's name, or a file's."""
     overridden: Mapping[KeyPath, str]
     """By path, the `ZEROBOT__A__B` variables."""
+    files: tuple[Path, ...]
+    """What `*_file` keys name; absolute."""
 
 
 def load_config(path: Path | None, environ: Mapping[str, str], kinds: Kinds | None = None) -> LoadedConfig:
@@ -97,6 +101,7 @@ def load_file(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds)
         state_dir=state_dir,
         workspace=state_dir / (settings.security.workspace or "workspace"),
         secrets=tuple(found),
+        secret_files=examined.files,
         warnings=tuple(examined.warnings),
         kinds=kinds,
     )
@@ -147,6 +152,7 @@ def examine(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds) -
         tree=tree,
         origins=origins,
         overridden=overridden,
+        files=tuple(_base(file) / Path(name).expanduser() for name in files.files.values()),
     )
 
 

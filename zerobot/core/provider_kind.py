@@ -42,7 +42,8 @@ class ProviderSettings(Protocol):
 class ProviderServices:
     """What providers are given."""
 
-    http: httpx.AsyncClient
+    http: Callable[[], httpx.AsyncClient]
+    """The guarded client; made when it is first asked for."""
     clock: Clock
     log: EventLog
 

@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -17,10 +16,13 @@ from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ConfigError
 from zerobot.core.log import BoundLog, EventLog
-from zerobot.core.places import Identity, Place
+from zerobot.core.places import Identity
 from zerobot.daemon.chat_commands import COMMANDS
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.engine import Engine
+from zerobot.daemon.control import control_socket
+from zerobot.daemon.control_handlers import control_handlers
+from zerobot.daemon.engine import Engine, House, build_engine
+from zerobot.daemon.housekeeping import keep_house
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import ChannelIntake
 from zerobot.daemon.logs import stderr_log
@@ -32,6 +34,8 @@ from zerobot.store.channel_state import channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.state_dir import StateDir
 
+STRAY_PATIENCE = 2.0
+"""Seconds that tools which ignored their cancellation get at the very end."""
 DELIVERY_GRACE = 5.0
 """Seconds that replies get to go out at a graceful stop; the rest follows at the next start."""
 
@@ -75,76 +79,70 @@ async def run_daemon(
             log("config.warning", level="warning", text=warning)
         config.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with _signals(stop) as asked, open_database(state.database_path) as database, HttpClients() as http:
-            channels = _open_channels(config, only_channels, extra_channels or {}, database, http, clock, log)
-            engine = Engine(config, state, database, channels, http, redactor, clock, log)
-            await _run(config, engine, channels, asked, started, log)
+            services = _services(database, http, clock, log)
+            house = House(
+                config=config,
+                state=state,
+                database=database,
+                channels=_open_channels(config, only_channels, extra_channels or {}, services),
+                http=http,
+                redactor=redactor,
+                clock=clock,
+                log=log,
+            )
+            try:
+                await _run(build_engine(house), asked, started)
+            finally:
+                for each in house.channels.values():
+                    with contextlib.suppress(Exception):  # a platform that is gone must not keep the others open
+                        await each.channel.close()
     log("daemon.stopped")
 
 
-async def _run(
-    config: LoadedConfig,
-    engine: Engine,
-    channels: Mapping[str, OpenChannel],
-    asked: asyncio.Event,
-    started: "asyncio.Future[Engine] | None",
-    log: EventLog,
-) -> None:
+async def _run(engine: Engine, asked: asyncio.Event, started: "asyncio.Future[Engine] | None") -> None:
+    """Run the parts until somebody asks to stop; then take in nothing, finish what can be finished, leave the rest."""
+    house = engine.house
     await engine.access.load()
-    intakes = {name: _intake(config, engine, each) for name, each in channels.items()}
-    try:
-        async with asyncio.TaskGroup() as group:
-            services = [
-                group.create_task(engine.delivery.run(), name="delivery"),
-                group.create_task(engine.desk.run(), name="desk"),
-                group.create_task(engine.dispatcher.run(), name="dispatcher"),
-                group.create_task(engine.lane.run(), name="commands"),
-                group.create_task(engine.serve_control(), name="control socket"),
-                group.create_task(engine.housekeeping(), name="housekeeping"),
-            ]
-            receiving = group.create_task(engine.supervisor.run(intakes), name="channels")
-            announcing = group.create_task(_announce(config, engine, started, log), name="announcing")
-            await asked.wait()
-            announcing.cancel()
-            receiving.cancel()
-            await engine.dispatcher.drain(config.settings.daemon.shutdown_grace)
-            await engine.delivery.drain(DELIVERY_GRACE)
-            for task in services:
-                task.cancel()
-    finally:
-        await engine.close()
-        for each in channels.values():
-            with contextlib.suppress(Exception):  # a platform that is gone must not keep the others from closing
-                await each.channel.close()
+    intakes = {name: _intake(engine, each) for name, each in house.channels.items()}
+    async with (
+        control_socket(house.state.socket_path, control_handlers(engine), house.log),
+        asyncio.TaskGroup() as group,
+    ):
+        parts = [
+            group.create_task(engine.delivery.run(), name="delivery"),
+            group.create_task(engine.desk.run(), name="desk"),
+            group.create_task(engine.dispatcher.run(), name="dispatcher"),
+            group.create_task(engine.lane.run(), name="commands"),
+            group.create_task(keep_house(house, engine.books.inbox), name="housekeeping"),
+        ]
+        receiving = group.create_task(engine.supervisor.run(intakes), name="channels")
+        announcing = group.create_task(_announce(engine, started), name="announcing")
+        await asked.wait()
+        announcing.cancel()
+        receiving.cancel()
+        await engine.dispatcher.drain(house.config.settings.daemon.shutdown_grace)
+        await engine.delivery.drain(DELIVERY_GRACE)
+        await engine.strays.close(STRAY_PATIENCE)
+        for part in parts:
+            part.cancel()
 
 
-async def _announce(
-    config: LoadedConfig, engine: Engine, started: "asyncio.Future[Engine] | None", log: EventLog
-) -> None:
+async def _announce(engine: Engine, started: "asyncio.Future[Engine] | None") -> None:
     await engine.supervisor.ready()
-    if not config.settings.operators.users and not engine.has_terminal:
-        log("config.warning", level="warning", text="[operators] users is empty: supervised tools will be refused")
-    log("daemon.ready", parked=sorted(engine.supervisor.parked), channels=sorted(engine.supervisor.health()))
+    house = engine.house
+    if not house.config.settings.operators.users:
+        house.log("config.warning", level="warning", text="[operators] users is empty: supervised tools are refused")
+    house.log("daemon.ready", parked=sorted(engine.supervisor.parked), channels=sorted(engine.supervisor.health()))
     if started is not None and not started.done():
         started.set_result(engine)
 
 
-def _open_channels(
-    config: LoadedConfig,
-    only: tuple[str, ...] | None,
-    extra: ExtraChannels,
-    database: Database,
-    http: HttpClients,
-    clock: Clock,
-    log: EventLog,
-) -> dict[str, OpenChannel]:
-    wanted: dict[str, tuple[ChannelKind, ChannelSettings]] = {
-        name: (config.kinds.channels[table.kind or name](), table)
-        for name, table in config.settings.channels.items()
-        if table.enabled and (only is None or name in only)
-    }
-    opened = {}
-    for name, (kind, settings) in {**wanted, **extra}.items():
-        services = ChannelServices(
+ServicesFor = Callable[[str], ChannelServices]
+
+
+def _services(database: Database, http: HttpClients, clock: Clock, log: EventLog) -> ServicesFor:
+    def services(name: str) -> ChannelServices:
+        return ChannelServices(
             name=name,
             http=http.guarded,
             escape=escape,
@@ -154,7 +152,21 @@ def _open_channels(
             commands=COMMANDS,
             state=channel_state(database, name),
         )
-        channel = _open(kind, settings, services)
+
+    return services
+
+
+def _open_channels(
+    config: LoadedConfig, only: tuple[str, ...] | None, extra: ExtraChannels, services: ServicesFor
+) -> dict[str, OpenChannel]:
+    wanted: dict[str, tuple[ChannelKind, ChannelSettings]] = {
+        name: (config.kinds.channels[table.kind or name](), table)
+        for name, table in config.settings.channels.items()
+        if table.enabled and (only is None or name in only)
+    }
+    opened = {}
+    for name, (kind, settings) in {**wanted, **extra}.items():
+        channel = _open(kind, settings, services(name))
         opened[name] = OpenChannel(name=name, channel=channel, kind=kind, drafts=settings.drafts == "edit")
     return opened
 
@@ -169,19 +181,21 @@ def _open(kind: ChannelKind, settings: BaseModel, services: ChannelServices) -> 
         raise ConfigError([f"channels.{services.name}: its library is missing; pip install '{package}'"]) from error
 
 
-def _intake(config: LoadedConfig, engine: Engine, opened: OpenChannel) -> ChannelIntake:
-    table = config.settings.channels.get(opened.name, ChannelSettings())
+def _intake(engine: Engine, opened: OpenChannel) -> ChannelIntake:
+    house = engine.house
+    settings = house.config.settings
+    table = settings.channels.get(opened.name, ChannelSettings())
     platform = opened.kind.name
-    local = {each for each in (engine.local_operator,) if each and each.platform == platform}
+    local = house.local_operator
     listed = [user for user in table.allowed_users if user != "*"]
     admission = Admission(
         identities=frozenset(Identity(platform, user) for user in listed if not user.startswith("@")),
         handles=frozenset(fold_handle(user) for user in listed if user.startswith("@")),
         everyone="*" in table.allowed_users,
         pairing=table.pairing,
-        operators=frozenset(config.settings.operators.identities) | local,
+        operators=frozenset(settings.operators.identities) | ({local} if local else set()),
     )
-    return ChannelIntake(opened.name, admission, engine.intake_wires, require_mention=table.require_mention)
+    return ChannelIntake(opened.name, admission, engine.intake, require_mention=table.require_mention)
 
 
 @asynccontextmanager

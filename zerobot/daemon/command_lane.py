@@ -34,7 +34,7 @@ class CommandLane:
             await asyncio.Event().wait()
 
     def begin(self, command: WaitingCommand) -> None:
-        """Carry out a command, after those of its conversation that came before. Before `run`, it is left in the store."""
+        """Carry out a command, after the earlier ones of its conversation. Before `run`, it is left in the store."""
         if self._group is None:
             return
         queue = self._queues.setdefault(command.conversation, [])

@@ -1,9 +1,10 @@
 """Carries out the commands of the chat, beside the queues: they act at once however busy the bot is."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from zerobot.config.schema import AgentSettings
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
@@ -14,6 +15,7 @@ from zerobot.daemon.access_state import DaemonAccess
 from zerobot.daemon.chat_commands import COMMANDS, CommandLine, read_command_line
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
+from zerobot.daemon.models import Models
 from zerobot.store.audit import Audit
 from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
@@ -23,6 +25,7 @@ from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
 
 USAGE_DAYS = 30
+HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
 NOT_YOURS = "Only who asked for what I am doing, or an operator, can do that."
@@ -50,10 +53,9 @@ class CommandWires:
     desk: ApprovalDesk
     access: DaemonAccess
     notice: Callable[[Place, str, str], Awaitable[object]]
-    model_of: Callable[[str, str], str]
-    """(channel, the conversation's own choice): the model that answers, as PROVIDER/MODEL."""
-    knows_model: Callable[[str], bool]
-    operators: Collection[Identity]
+    models: Models
+    agent_for: Callable[[str], AgentSettings]
+    """The agent of a channel, by the channel's name."""
     clock: Clock
     log: EventLog
 
@@ -65,7 +67,7 @@ class ChatCommands:
         self._wires = wires
 
     async def carry_out(self, waiting: WaitingCommand) -> None:
-        """Carry out a stored command and mark it done. After a crash before that it is carried out again: all can be."""
+        """Carry out a stored command and mark it done. A crash before that lets it be done again: all of them can be."""
         envelope = waiting.envelope
         line = read_command_line(envelope.text)
         if line is not None:
@@ -98,7 +100,7 @@ class ChatCommands:
         operator = self._is_operator(envelope)
         shown = [command for command in COMMANDS if operator or not command.operators_only]
         lines = "\n".join(f"- `/{command.name}`: {command.summary}" for command in shown)
-        return f"Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator.\n\n{lines}"
+        return f"{HELP}\n\n{lines}"
 
     async def _whoami(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
         role = "an operator" if self._is_operator(envelope) else "a user"
@@ -106,7 +108,7 @@ class ChatCommands:
 
     async def _status(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
         found = await self._wires.books.conversations.get(conversation)
-        model = self._wires.model_of(envelope.place.channel, found.model if found else "")
+        model = self._model_of(envelope.place.channel, found.model if found else "")
         waiting = await self._wires.books.inbox.waiting_count(conversation)
         opened = await self._wires.books.turns.open_turn(conversation)
         doing = _DOING[opened.state] if opened else "idle"
@@ -120,7 +122,8 @@ class ChatCommands:
         since = now - timedelta(days=USAGE_DAYS)
         totals = await self._wires.books.usage.totals((), since=since, until=now, asker=envelope.sender)
         lines = [
-            f"- `{each.model}`: {each.usage.input_tokens:,} tokens in, {each.usage.output_tokens:,} out, {each.calls} calls"
+            f"- `{each.model}`: {each.usage.input_tokens:,} tokens in, {each.usage.output_tokens:,} out, "
+            f"{each.calls} calls"
             for each in totals
         ]
         return f"Your last {USAGE_DAYS} days:\n\n" + ("\n".join(lines) or "nothing yet.")
@@ -186,14 +189,17 @@ class ChatCommands:
         return "\n".join(lines) or "Nothing is granted in this chat."
 
     async def _model(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:
-        if rest and not self._wires.knows_model(rest):
+        if rest and not self._wires.models.knows(rest):
             return (
                 "I know no such provider. Write `/model PROVIDER/MODEL`, the provider being a table of `[providers]`."
             )
         if rest:
             await self._wires.books.conversations.set_model(conversation, rest)
         found = await self._wires.books.conversations.get(conversation)
-        return f"Model: `{self._wires.model_of(envelope.place.channel, found.model if found else '')}`."
+        return f"Model: `{self._model_of(envelope.place.channel, found.model if found else '')}`."
+
+    def _model_of(self, channel: str, chosen: str) -> str:
+        return str(self._wires.models.route(self._wires.agent_for(channel), chosen).choices[0])
 
     async def _freeze(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
         await self._throw(envelope.sender, frozen=True)

@@ -97,7 +97,7 @@ class Dispatcher:
         return len(self._running)
 
     async def drain(self, grace: float) -> None:
-        """Begin no more turns; wait for the running ones, and after `grace` seconds leave the rest for the next start."""
+        """Begin no more turns; wait `grace` seconds for the running ones, and leave the rest for the next start."""
         self._stopping = True
         workers = list(self._workers.values())
         if workers:
@@ -159,9 +159,10 @@ class Dispatcher:
             while True:
                 try:
                     await self._run_once(turn, signal)
-                    return
                 except StorageError as error:
                     log("storage.failed", level="error", error=error)
+                else:
+                    return
                 await self._wires.clock.sleep(wait)
                 if self._stopping:
                     return

@@ -1,32 +1,39 @@
-"""The daemon's long-lived parts, wired to each other."""
+"""The daemon's long-lived parts, wired to each other. Built once; nothing of it is global."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from zerobot.config.loader import LoadedConfig
-from zerobot.config.schema import AgentSettings
+from zerobot.core.approvals import Approval, ApprovalPrompt
+from zerobot.core.channel import Channel
 from zerobot.core.clock import Clock
 from zerobot.core.hooks import Hooks
+from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.core.provider_kind import ProviderServices
 from zerobot.core.terminal import TakesTerminals
+from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Tool
 from zerobot.daemon.access_state import DaemonAccess, configured_policy
 from zerobot.daemon.attachments import AttachmentFetcher
 from zerobot.daemon.command_lane import CommandLane
 from zerobot.daemon.commands import ChatCommands, CommandBooks, CommandWires
-from zerobot.daemon.desk import ApprovalDesk
+from zerobot.daemon.desk import ApprovalDesk, DeskWires
 from zerobot.daemon.dispatcher import Dispatcher, DispatcherWires
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import IntakeWires
+from zerobot.daemon.kits import KitMaker, KitParts
 from zerobot.daemon.models import Models
-from zerobot.daemon.prompts import system_prompt
 from zerobot.daemon.result_redaction import RedactResults
+from zerobot.daemon.routing import OperatorRules
 from zerobot.daemon.supervisor import Supervisor
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
+from zerobot.security.access import grant_pattern
 from zerobot.security.paths import GuardedFiles
+from zerobot.security.prompt import approval_prompt
 from zerobot.security.redact import Redactor
 from zerobot.store.approvals import Approvals
 from zerobot.store.audit import Audit
@@ -42,50 +49,232 @@ from zerobot.store.state_dir import StateDir
 from zerobot.store.turn_rows import Turn, WaitingInput
 from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
-from zerobot.tools.registry import builtin_tools, selected
+from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.turn.kit import StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.kit import StrayTasks
 
-KEPT_ENVELOPES = timedelta(days=7)
-HOUSEKEEPING = 6 * 3600.0
-"""Seconds between two rounds of housekeeping."""
-STRAY_PATIENCE = 2.0
+WAITS = "I am waiting for an operator's decision first; your message comes right after it."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """What the engine stands on: made by the daemon before it, and closed after it."""
+
+    config: LoadedConfig
+    state: StateDir
+    """Locked."""
+    database: Database
+    channels: Mapping[str, OpenChannel]
+    http: HttpClients
+    redactor: Redactor
+    """Knows the configured secrets."""
+    clock: Clock
+    log: EventLog
+
+    @property
+    def local_operator(self) -> Identity | None:
+        """The person at the terminal, if there is a channel for terminals."""
+        kinds = [each.kind.name for each in self.channels.values() if isinstance(each.channel, TakesTerminals)]
+        return Identity(kinds[0], "local") if kinds else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Everything between a channel's intake and its outbox. Built once; nothing of it is global.
+    """Everything between a channel's intake and its outbox."""
 
-    Args:
-        config: What is configured.
-        state: The state directory, locked.
-        database: Its database.
-        channels: The open channels by name.
-        http: For providers.
-        redactor: Knows the configured secrets.
-        clock: The clock of everything.
-        log: Where events go.
-    """
+    house: House
+    books: CommandBooks
+    access: DaemonAccess
+    delivery: Delivery
+    desk: ApprovalDesk
+    dispatcher: Dispatcher
+    lane: CommandLane
+    supervisor: Supervisor
+    intake: IntakeWires
+    strays: StrayTasks
 
-    def __init__(
-        self,
-        config: LoadedConfig,
-        state: StateDir,
-        database: Database,
-        channels: Mapping[str, OpenChannel],
-        http: HttpClients,
-        redactor: Redactor,
-        clock: Clock,
-        log: EventLog,
-    ) -> None:
-        books = _books(database, clock)
-        operators = _operators(config, channels)
-        own_paths = [state.path, *([config.path] if config.path else [])]
-        self._outer = _Outer(config, database, clock, log)
-        self.access = DaemonAccess(
-            configured_policy(config, own_paths), books.grants, channel_state(database, DAEMON), clock
-        )
-        self.delivery = Delivery(channels, Outbox(database, clock), clock, log, self._moved)
-        self.desk = ApprovalDesk()
-        self.dispatcher = Dispatcher()
-        self.lane = CommandLane(books.inbox, ChatCommands().carry_out, log)
-        self.supervisor = Supervisor({name: each.channel for name, each in channels.items()}, clock, log)
+
+def build_engine(house: House) -> Engine:
+    """Wire the parts. Where they call each other in a circle, a function looks the other up when it is called."""
+    database, clock, log = house.database, house.clock, house.log
+    books = _books(database, clock)
+    policy = configured_policy(house.config, _own_paths(house))
+    access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
+    models = Models(house.config, ProviderServices(http=house.http.guarded, clock=clock, log=log))
+    files = GuardedFiles(policy.bounds)
+    tools = builtin_tools(files, ShellSettings(), clock)
+
+    async def moved(old: Place, new_chat: str) -> None:
+        for conversation in await move_chat(database, old.channel, old.chat, new_chat):
+            dispatcher.wake(conversation)
+
+    def wake(conversation: ConversationId) -> None:
+        dispatcher.wake(conversation)
+
+    delivery = Delivery(house.channels, Outbox(database, clock), clock, log, moved)
+
+    async def notice(place: Place, text: str, reply_to: str) -> object:
+        return await delivery.notice(place, text, reply_to=reply_to)
+
+    rules = _operator_rules(house)
+    desk = ApprovalDesk(rules, _desk_wires(house, books, delivery, tools, wake))
+    strays = StrayTasks()
+    kits = KitMaker(
+        house.config,
+        KitParts(
+            turns=books.turns,
+            models=models,
+            tools=tools,
+            access=access,
+            operators=desk,
+            fetch=AttachmentFetcher(_bare(house), files, _attachment_limits(house), log),
+            receipt_key=house.state.secret("receipts"),
+            hooks=Hooks(finalize=(RedactResults(house.redactor),)),
+            strays=strays,
+            clock=clock,
+            log=log,
+        ),
+    )
+    dispatcher = Dispatcher(
+        _dispatcher_wires(house, books.turns, kits, delivery, desk, rules), house.config.settings.daemon.max_turns
+    )
+    commands = CommandWires(
+        books=books,
+        dispatcher=dispatcher,
+        desk=desk,
+        access=access,
+        notice=notice,
+        models=models,
+        agent_for=house.config.settings.agent_for,
+        clock=clock,
+        log=log,
+    )
+    lane = CommandLane(books.inbox, ChatCommands(commands).carry_out, log)
+    supervisor = Supervisor(_bare(house), clock, log)
+    intake = IntakeWires(
+        inbox=books.inbox,
+        wake=wake,
+        command=lane.begin,
+        press=desk.press,
+        notice=notice,
+        move=moved,
+        alive=supervisor.alive,
+        log=log,
+    )
+    return Engine(
+        house=house,
+        books=books,
+        access=access,
+        delivery=delivery,
+        desk=desk,
+        dispatcher=dispatcher,
+        lane=lane,
+        supervisor=supervisor,
+        intake=intake,
+        strays=strays,
+    )
+
+
+def _books(database: Database, clock: Clock) -> CommandBooks:
+    return CommandBooks(
+        inbox=Inbox(database, clock),
+        turns=Turns(database, clock),
+        conversations=Conversations(database),
+        grants=Grants(database, clock),
+        pairings=Pairings(database, clock),
+        usage=UsageLog(database),
+        audit=Audit(database, clock),
+    )
+
+
+def _bare(house: House) -> dict[str, Channel]:
+    return {name: each.channel for name, each in house.channels.items()}
+
+
+def _own_paths(house: House) -> list[Path]:
+    """What no tool may touch: the state directory (but for the workspace in it), the settings, the secrets' files."""
+    config = house.config
+    return [config.state_dir, *([config.path] if config.path else []), *config.secret_files]
+
+
+def _attachment_limits(house: House) -> dict[str, int]:
+    tables = house.config.settings.channels
+    return {name: getattr(table, "max_attachment", 0) for name, table in tables.items()}
+
+
+def _operator_rules(house: House) -> OperatorRules:
+    settings = house.config.settings
+    timeouts = {
+        name: timedelta(seconds=table.approval_timeout)
+        for name, table in settings.channels.items()
+        if table.approval_timeout is not None
+    }
+    return OperatorRules(
+        users=settings.operators.identities,
+        notify=settings.operators.notify,
+        self_approval=settings.operators.self_approval,
+        local=house.local_operator,
+        platforms={name: each.kind.name for name, each in house.channels.items()},
+        timeout=timedelta(seconds=settings.security.approval_timeout),
+        timeouts=timeouts,
+    )
+
+
+def _desk_wires(
+    house: House,
+    books: CommandBooks,
+    delivery: Delivery,
+    tools: Sequence[Tool],
+    wake: Callable[[ConversationId], None],
+) -> DeskWires:
+    by_name = {tool.name: tool for tool in tools}
+
+    def draw(approval: Approval) -> ApprovalPrompt:
+        return approval_prompt(approval, house.redactor, house.clock.now())
+
+    def pattern(approval: Approval) -> str | None:
+        try:
+            return grant_pattern(approval.tool, by_name[approval.tool].resolve(approval.arguments))
+        except (KeyError, BadArgumentsError, BlockedByToolError):
+            return None
+
+    return DeskWires(
+        database=house.database,
+        approvals=Approvals(house.database, house.clock),
+        conversations=books.conversations,
+        inbox=books.inbox,
+        delivery=delivery,
+        draw=draw,
+        grant_pattern=pattern,
+        wake=wake,
+        clock=house.clock,
+        log=house.log,
+    )
+
+
+def _dispatcher_wires(
+    house: House, turns: Turns, kits: KitMaker, delivery: Delivery, desk: ApprovalDesk, rules: OperatorRules
+) -> DispatcherWires:
+    settings = house.config.settings
+
+    def supersedes(waiting: WaitingInput) -> bool:
+        place = waiting.envelope.place
+        rule = settings.agent_for(place.channel).on_message_during_approval
+        if rule == "auto":
+            return waiting.envelope.sender in rules.deciders(waiting.asker, place, direct=waiting.envelope.direct)
+        return rule == "supersede"
+
+    async def queued_behind(turn: Turn) -> None:
+        await delivery.notice(turn.place, WAITS, conversation=turn.conversation)
+
+    return DispatcherWires(
+        turns=turns,
+        kit=kits.kit,
+        supersedes=supersedes,
+        view=delivery.view,
+        asked=desk.asked,
+        withdrawn=desk.withdrawn,
+        queued_behind=queued_behind,
+        clock=house.clock,
+        log=house.log,
+    )

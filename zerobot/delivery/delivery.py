@@ -2,13 +2,14 @@
 
 import asyncio
 import bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
+from zerobot.core.terminal import FollowsTurns
 from zerobot.delivery.draft import NoView, TurnView, View
 from zerobot.delivery.line import Bench, Line, OnMoved, OpenChannel, TurnRef
 from zerobot.delivery.outbox_sender import OutboxSender
@@ -61,6 +62,23 @@ class Delivery:
     def line(self, channel: str) -> Line | None:
         """An open channel with the gate that every call to its platform goes through; None: it is not open."""
         return self._lines.get(channel)
+
+    def lines(self) -> Sequence[Line]:
+        """All open channels."""
+        return tuple(self._lines.values())
+
+    async def moved(self, place: Place, chat: str) -> None:
+        """Tell that a chat has a new id, before anything is sent there."""
+        await self._bench.on_moved(place, chat)
+
+    async def quiet(self, place: Place, turn: TurnId, seconds: float) -> None:
+        """Wait until what a turn has said so far stands in its place, at most some seconds."""
+        end = self._bench.clock.monotonic() + seconds
+        while turn in self._views or place in self._lanes:
+            left = end - self._bench.clock.monotonic()
+            if left <= 0:
+                return
+            await event_or_timeout(self._progress, self._bench.clock, left)
 
     async def run(self) -> None:
         """Deliver until cancelled, beginning with what an earlier process left."""
@@ -128,25 +146,31 @@ class Delivery:
             left = end - self._bench.clock.monotonic()
             if left <= 0:
                 return False
-            self._progress.clear()
             await event_or_timeout(self._progress, self._bench.clock, left)
         return True
 
     async def _show(self, view: TurnView) -> None:
         """Run a view, then deliver what its turn has left in the outbox."""
+        turn = view.ref.turn
         try:
             await view.run()
+            if view.final is not None:
+                # Nothing is open then, but a draft of a turn that ended without a word: it is taken back.
+                await self._patience.stored(lambda: self._bench.outbox.drop_open(turn))
+            if not await self._find_replies(turn, view):
+                await self._say_ended(view)
         finally:
-            if self._views.get(view.ref.turn) is view:
-                del self._views[view.ref.turn]
-        if view.final:
-            # Nothing is left open then, but a draft of a turn that ended without a word: it is taken back.
-            await self._patience.stored(lambda: self._bench.outbox.drop_open(view.ref.turn))
-        await self._find_replies(view.ref.turn, view)
+            if self._views.get(turn) is view:
+                del self._views[turn]
+            self._advance()
 
-    async def _find_replies(self, turn: TurnId, view: TurnView | None) -> None:
-        for reply in await self._patience.stored(lambda: self._bench.outbox.of_turn(turn)):
+    async def _find_replies(self, turn: TurnId, view: TurnView | None) -> bool:
+        """Queue what a turn has left in the outbox; False: nothing."""
+        replies = await self._patience.stored(lambda: self._bench.outbox.of_turn(turn))
+        queued = [reply for reply in replies if reply.state is ReplyState.QUEUED]
+        for reply in queued:
             self._put(reply, view)
+        return bool(queued)
 
     async def _find_reply(self, reply: ReplyId) -> None:
         found = await self._patience.stored(lambda: self._bench.outbox.get(reply))
@@ -184,7 +208,7 @@ class Delivery:
                 del lane[0]
         finally:
             del self._lanes[place]
-            self._progress.set()
+            self._advance()
 
     async def _deliver(self, due: _Due, line: Line) -> None:
         """Send one reply. Its draft has ended by then: no edit of it can come after the last."""
@@ -200,3 +224,21 @@ class Delivery:
         except Exception as error:  # noqa: BLE001 -- one chat's trouble, whatever it is, must not end the others' lanes
             self._bench.log("delivery.failed", level="error", error=error, reply=due.reply, reason="fault")
             await self._patience.stored(lambda: outbox.fail(due.reply, "a fault of my own"))
+        if due.view is not None:
+            await self._say_ended(due.view)
+
+    async def _say_ended(self, view: TurnView) -> None:
+        """Tell a channel that follows turns that one has ended, and all of it was said. Once a turn."""
+        channel = view.line.channel
+        if view.final is None or not isinstance(channel, FollowsTurns):
+            return
+        ref, outcome = view.ref, view.final.outcome
+        try:
+            await channel.turn_ended(ref.place, ref.reply_to, outcome)
+        except Exception as error:  # noqa: BLE001 -- a decoration: its failure changes nothing
+            self._bench.log("turn_ended.failed", level="debug", error=error, turn=ref.turn)
+
+    def _advance(self) -> None:
+        """Wake whoever waits for delivery to come further; who begins to wait now waits for the next time."""
+        self._progress.set()
+        self._progress = asyncio.Event()

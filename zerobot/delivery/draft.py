@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, ShowsTyping
 from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
-from zerobot.core.events import TurnEvent
+from zerobot.core.events import Final, TurnEvent
 from zerobot.core.ids import ReplyId
 from zerobot.delivery.line import Bench, Line, Shown, TurnRef, part_key
 from zerobot.delivery.pacing import Priority
@@ -109,8 +109,8 @@ class TurnView:
         return self._draft.shown
 
     @property
-    def final(self) -> bool:
-        """Whether the turn has ended, as against paused or left for a later start."""
+    def final(self) -> Final | None:
+        """The end of the turn, unless it paused or is left for a later start."""
         return self._segment.final
 
     async def finished(self) -> None:

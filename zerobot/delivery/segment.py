@@ -27,7 +27,7 @@ class Segment:
         self._status = ""
         self.ended = False
         """Whether nothing more comes: the turn paused, or has its final."""
-        self.final = False
+        self.final: Final | None = None
 
     def take(self, event: TurnEvent) -> bool:
         """Take one event in.
@@ -52,7 +52,7 @@ class Segment:
                 self._status = text
             case ApprovalsRequested() | Final():
                 self.ended = True
-                self.final = isinstance(event, Final)
+                self.final = event if isinstance(event, Final) else None
                 return False
             case _:
                 return False

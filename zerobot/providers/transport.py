@@ -57,7 +57,7 @@ class Exchange:
     def __init__(self, provider: str, settings: ProviderSettings, services: ProviderServices) -> None:
         self._provider = provider
         self._secret = settings.key
-        self._http = services.http
+        self._http = services.http()
         self._clock: Clock = services.clock
         # No limit on the whole: an active answer may take as long as it likes. `read` is the longest time without a
         # single byte, before the headers as well as between two pieces.

@@ -208,6 +208,10 @@ class _Reader:
     def _word_of_command(self) -> None:
         start = self.at
         word = self._word()
+        if self.at == start:
+            raise _Unproved(f"{self.line[start]} is not a form that is read there")
+        if self.line[start : self.at].isdigit() and self.line[self.at : self.at + 1] in ("<", ">"):
+            raise _Unproved("a redirection of a numbered descriptor is not read")
         if not self._words:
             bare = self.line[start : self.at]
             if not word:

@@ -49,7 +49,7 @@ def _refuse_other_files(target: Path) -> None:
 
 
 def _copy(db: sqlite3.Connection, draft: Path) -> None:
-    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
         db.backup(copy)
         # One file, without companions, and readable from a medium that can't be written.

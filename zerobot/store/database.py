@@ -135,7 +135,7 @@ async def open_database(path: Path, *, readers: int = 2) -> AsyncIterator[Databa
 def _create_private(path: Path) -> None:
     """Create the file with mode 0600 whatever the umask is; SQLite gives its companion files the mode of this one."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             os.fchmod(handle, 0o600)
         finally:

@@ -82,7 +82,7 @@ class StateDir:
         """
         self.prepare()
         try:
-            handle = os.open(self.lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            handle = os.open(self.lock_path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StorageError(f"cannot open {self.lock_path}: {error.strerror}") from error
         try:
@@ -143,7 +143,7 @@ def _write_holder(handle: int, holder: dict[str, object]) -> None:
 def _create_whole(path: Path, content: bytes) -> None:
     """Create a file (0600) with all of its content or not at all, also when the power goes."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             os.fchmod(file.fileno(), 0o600)

@@ -12,6 +12,7 @@ from zerobot.core.envelope import InboundEnvelope, TurnOrigin
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId, new_turn_id
 from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolResult, UserMessage
+from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, outbox, usage
 from zerobot.store.columns import stamp
@@ -22,6 +23,7 @@ from zerobot.store.turn_rows import (
     AttemptUsage,
     Ending,
     NextWork,
+    OpenTurn,
     PauseRequest,
     Superseded,
     Supersedes,

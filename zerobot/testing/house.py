@@ -2,39 +2,36 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from zerobot.core.access import Grant
 from zerobot.core.admission import Admission
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.envelope import Acceptance, Attachment, InboundEnvelope
 from zerobot.core.errors import StorageError
 from zerobot.core.events import Final, Outcome, StopReason, TurnEvent
-from zerobot.core.hooks import NO_HOOKS, Hooks
 from zerobot.core.ids import ConversationId
 from zerobot.core.messages import History, StoredFile
 from zerobot.core.places import ConversationKey, Identity, Place
-from zerobot.security.bounds import Bounds
-from zerobot.security.policy import AccessPolicy
 from zerobot.store.approvals import Approvals, Decided
 from zerobot.store.conversations import Conversations
 from zerobot.store.database import open_database
 from zerobot.store.history import load_history
-from zerobot.store.inbox import QUEUE_LIMIT, Inbox
+from zerobot.store.inbox import Inbox
 from zerobot.store.outbox import Outbox
-from zerobot.store.turn_rows import Superseded, Turn, WaitingInput
+from zerobot.store.turn_rows import Superseded, Turn
 from zerobot.store.turns import Turns
 from zerobot.testing.clock import ManualClock
 from zerobot.testing.model import ScriptedModel, faults_of, lines_of
+from zerobot.testing.settings import AccessDouble, Settings
 from zerobot.testing.store import Fate, WatchedDatabase
 from zerobot.testing.tools import Toolbox
-from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
 
@@ -43,23 +40,6 @@ PATIENCE = 20.0
 QUIET_PASSES = 30
 """Turns of the event loop without any work for the database after which nothing can be going on."""
 EVERYBODY = Admission(everyone=True)
-
-
-@dataclass(slots=True)
-class Settings:
-    """What a test may change before it begins. Retries, grace and time limit as the engine's cases have them."""
-
-    limits: TurnLimits = field(default_factory=lambda: TurnLimits(max_steps=0, tool_grace=0.05))
-    max_retries: int = 2
-    retry_cap: float = 45.0
-    approval_timeout: timedelta = timedelta(seconds=600)
-    hooks: Hooks = NO_HOOKS
-    supersedes: Callable[[WaitingInput], bool] = lambda _: True
-    listener: Callable[[TurnEvent], None] = lambda _: None
-    """Gets every event beside the house."""
-    queue_limit: int = QUEUE_LIMIT
-    denied_tools: tuple[str, ...] = ()
-    always_ask: tuple[str, ...] = ()
 
 
 class House:
@@ -332,7 +312,7 @@ class Engine:
             route=ModelRoute(choices=choices, max_retries=settings.max_retries, retry_cap=settings.retry_cap),
             system="You are in a test.",
             tools=house.tools,
-            access=AccessDouble(house),
+            access=AccessDouble(settings),
             operators=house.operator,
             fetch=_fetch,
             receipt_key=b"k" * 32,
@@ -342,26 +322,6 @@ class Engine:
             hooks=settings.hooks,
             strays=self.strays,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AccessDouble:
-    """The policy as the test has it now: low risk runs, medium asks; no grants."""
-
-    house: House
-
-    def policy(self) -> AccessPolicy:
-        """See `AccessState`."""
-        settings = self.house.settings
-        return AccessPolicy(
-            bounds=Bounds(workspace=Path("/nowhere")),
-            denied_tools=settings.denied_tools,
-            always_ask=settings.always_ask,
-        )
-
-    async def grants(self, conversation: ConversationId) -> Sequence[Grant]:  # noqa: ARG002 - there are none
-        """See `AccessState`."""
-        return ()
 
 
 class OperatorDouble:

@@ -90,6 +90,8 @@ def _fault(item: Mapping[str, Any]) -> str:
     match item["type"]:
         case "missing":
             return f"{where} is missing"
+        case "string_unicode":
+            return f"{where} holds half a character (a lone surrogate)"
         case "extra_forbidden":
             return f"{where} is not an argument of this tool"
         case _:

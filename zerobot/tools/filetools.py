@@ -190,7 +190,7 @@ def _cut(line: str) -> str:
 
 def _write(files: GuardedFiles, arguments: WriteArguments) -> Execution:
     path = resolve_path(files, arguments.path)
-    data = _encoded(arguments.content)
+    data = arguments.content.encode("utf-8")
 
     def work() -> ToolOutput:
         new = files.write_bytes(path, data)
@@ -201,7 +201,7 @@ def _write(files: GuardedFiles, arguments: WriteArguments) -> Execution:
 
 def _edit(files: GuardedFiles, arguments: EditArguments) -> Execution:
     path = resolve_path(files, arguments.path)
-    old, new = _encoded(arguments.old_text), _encoded(arguments.new_text)
+    old, new = arguments.old_text.encode("utf-8"), arguments.new_text.encode("utf-8")
     if old == new:
         raise BadArgumentsError("old_text and new_text are the same")
 
@@ -220,13 +220,6 @@ def _edit(files: GuardedFiles, arguments: EditArguments) -> Execution:
         return ToolOutput(text=f"Edited {files.shown(path)} ({found} place{'s' if found > 1 else ''}).")
 
     return _changing(files, path, f"Edit {files.shown(path)}", work, reads=(path,))
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise BadArgumentsError("the text holds half a character (a lone surrogate)") from error
 
 
 def _changing(

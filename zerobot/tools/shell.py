@@ -132,10 +132,6 @@ def _refuse_impossible(line: str) -> None:
         raise BadArgumentsError("command is empty")
     if "\0" in line:
         raise BadArgumentsError("command holds a NUL character")
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise BadArgumentsError("command holds half a character (a lone surrogate)") from error
 
 
 def _targets(files: GuardedFiles, reading: CommandReading, folder: Path) -> tuple[Path, ...]:

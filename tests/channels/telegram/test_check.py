@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -69,3 +71,10 @@ async def test_opening_connects_nothing() -> None:
         channel = KIND.open(settings, house.services)
         await channel.close()
         assert server.calls == []
+
+
+def test_a_kind_is_read_without_its_library() -> None:
+    """`config check` and a daemon without this channel don't pay for the library, nor need it."""
+    code = "import sys, channels.telegram; print([name for name in ('telegram', 'httpx') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

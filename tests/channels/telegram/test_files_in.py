@@ -100,7 +100,7 @@ async def test_a_passing_fault(house: TelegramHouse, ann: Person) -> None:
 
 
 async def test_a_local_bot_api_server_shares_its_disk(house: TelegramHouse, ann: Person, tmp_path: Path) -> None:
-    """A server of one's own, started with `--local`, names files by their path; they are read there, limits included."""
+    """A server of one's own, started with `--local`, names files by their path; they are read there, within limits."""
     house.server.local_files = tmp_path
     ann.sends_file("a.bin", b"x" * 200_000)
     attachment = await received(house)

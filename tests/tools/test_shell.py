@@ -1,0 +1,205 @@
+"""The shell tool, with real processes."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.security.worlds import context, tools_of
+from zerobot.core.messages import ResultCode
+from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Effect, Execution, Risk, ToolOutput
+from zerobot.security.policy import bounds_of
+from zerobot.tools.process import Limits
+from zerobot.tools.shell import ShellSettings
+
+
+class Shell:
+    """The tool over one workspace."""
+
+    def __init__(self, workspace: Path, limits: Limits | None = None) -> None:
+        self.workspace = workspace
+        settings = ShellSettings(limits=limits or Limits())
+        self.tool = tools_of(bounds_of(workspace=workspace), settings)["shell"]
+
+    def resolve(self, command: str, **more: object) -> Execution:
+        return self.tool.resolve({"command": command, **more})
+
+    async def run(self, command: str, progress: list[str] | None = None, **more: object) -> ToolOutput:
+        return await self.resolve(command, **more).run(context(progress))
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+async def _pid_in(file: Path) -> int:
+    async with asyncio.timeout(20):
+        while not (file.exists() and file.read_text().endswith("\n")):
+            await asyncio.sleep(0.01)
+    return int(file.read_text())
+
+
+async def test_output_and_status_come_back(shell: Shell) -> None:
+    """The model reads both streams in their order, and the exit status."""
+    output = await shell.run("echo one; echo two >&2; echo three; exit 3")
+    assert output.text == "one\ntwo\nthree\n[exit status 3]"
+    assert not output.ok
+    assert output.code is None
+
+
+async def test_the_line_runs_byte_for_byte(shell: Shell) -> None:
+    """Quotes, tabs and line ends reach bash as they were written."""
+    output = await shell.run("printf '%s|' 'a  b' \"c\td\" $'e\\n'\nprintf done")
+    assert output.text == "a  b|c\td|e\n|done\n[exit status 0]"
+
+
+async def test_a_command_gets_nothing_of_the_daemons(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment is made, not inherited; it says that a tool runs, and holds no key."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret-value")
+    monkeypatch.setenv("BASH_ENV", "/nowhere/at-all")
+    output = await shell.run("env")
+    assert "very-secret-value" not in output.text
+    assert "BASH_ENV" not in output.text
+    assert "ZEROBOT_TOOL_CALL=1" in output.text
+    assert f"HOME={shell.workspace}" in output.text
+
+
+async def test_a_command_inherits_no_descriptor(shell: Shell) -> None:
+    """Besides the three standard streams nothing is open."""
+    held = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(held, True)
+    try:
+        output = await shell.run(
+            "cd /proc/self/fd; for f in *; do printf '%s ' $f; done; read -r line; printf end$line"
+        )
+    finally:
+        os.close(held)
+    # 255 is bash's own handle; it reads its line from the argument, so it may also be absent.
+    assert set(output.text.split("\n")[0].replace("end", "").split()) <= {"0", "1", "2", "3", "255"}
+    assert "end" in output.text
+
+
+async def test_long_output_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
+    """The middle is left out, and the model is told how much."""
+    shell = Shell(tmp_path, Limits(head_bytes=100, tail_bytes=100))
+    output = await shell.run("echo BEGIN; seq 1 20000; echo END")
+    assert output.text.startswith("BEGIN\n1\n2\n")
+    assert "END\n[exit status 0]" in output.text
+    assert "bytes left out" in output.text
+    assert len(output.text) < 400
+
+
+async def test_a_time_limit_ends_the_command_and_keeps_its_output(shell: Shell) -> None:
+    """TIMEOUT, with what was said before."""
+    output = await shell.run("echo started; sleep 100", timeout=1)
+    assert output.code is ResultCode.TIMEOUT
+    assert "started" in output.text
+
+
+async def test_cancelling_ends_all_processes_also_those_that_left_the_group(shell: Shell) -> None:
+    """A child in a session of its own does not outlive the call."""
+    task = asyncio.create_task(shell.run("setsid bash -c 'echo $$ > pid; exec sleep 300' & wait"))
+    pid = await _pid_in(shell.workspace / "pid")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not _is_alive(pid)
+
+
+async def test_the_call_ends_when_its_command_does(shell: Shell) -> None:
+    """A background process that holds the output does not hold the call, and is ended."""
+    async with asyncio.timeout(60):
+        output = await shell.run(
+            "(setsid bash -c 'echo $$ > pid; exec sleep 300') & until [ -s pid ]; do :; done; echo done"
+        )
+    assert output.text.startswith("done\n[exit status 0]")
+    assert "background process" in output.text
+    assert not _is_alive(await _pid_in(shell.workspace / "pid"))
+
+
+async def test_a_command_that_kills_its_own_group_only_ends_itself(shell: Shell) -> None:
+    """`kill 0` is an ordinary end by a signal."""
+    output = await shell.run("kill -9 0")
+    assert output.text == "[ended by signal 9]"
+    assert not output.ok
+
+
+async def test_limits_hold(tmp_path: Path) -> None:
+    """A file cannot grow past its limit."""
+    shell = Shell(tmp_path, Limits(file_bytes=10_000))
+    output = await shell.run("head -c 50000 /dev/zero > big; stat -c %s big")
+    assert "10000" in output.text
+
+
+async def test_progress_is_shown_on_one_visible_line(shell: Shell) -> None:
+    """What a command prints cannot draw on the screen of whoever looks."""
+    lines: list[str] = []
+    await shell.run("printf 'a\\033[2Jb\\n'", lines)
+    assert lines == ["a\\u{1b}[2Jb"]
+
+
+async def test_a_folder_can_be_chosen(shell: Shell) -> None:
+    """`workdir` is relative to the workspace; one outside is refused."""
+    (shell.workspace / "sub").mkdir()
+    assert (await shell.run("pwd", workdir="sub")).text.startswith(str(shell.workspace / "sub"))
+    with pytest.raises(BlockedByToolError):
+        shell.resolve("pwd", workdir="..")
+    assert not (await shell.run("pwd", workdir="missing")).ok
+
+
+@pytest.mark.parametrize("line", ["", " \t\n", "echo \0", "echo \ud800"])
+def test_what_no_shell_could_run_is_an_argument_error(shell: Shell, line: str) -> None:
+    """Nothing blank, no NUL, no half character."""
+    with pytest.raises(BadArgumentsError):
+        shell.resolve(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "risk"),
+    [
+        ("cat README.md | head -n 3", Risk.LOW),
+        ("make", Risk.MEDIUM),
+        ("cat $X", Risk.MEDIUM),
+        ("cat /etc/hostname", Risk.HIGH),
+        ("cat ~/x ../y", Risk.HIGH),
+        ("curl https://example.test/", Risk.HIGH),
+    ],
+)
+def test_the_risk_follows_from_the_line(shell: Shell, line: str, risk: Risk) -> None:
+    """A proved reader inside is low, leaving or the network is high, the rest is medium."""
+    assert shell.resolve(line).risk is risk
+
+
+def test_the_network_is_an_effect_when_it_is_asked_for(shell: Shell) -> None:
+    """By the argument, or by the program."""
+    assert Effect.NETWORK in shell.resolve("make", network=True).effects
+    assert Effect.NETWORK in shell.resolve("wget x").effects
+    assert Effect.NETWORK not in shell.resolve("make").effects
+
+
+@pytest.mark.parametrize("line", ["bash run.sh", "./run.sh", "python3 -u run.sh", "true && sh run.sh x"])
+def test_a_script_that_changes_makes_another_call(shell: Shell, line: str) -> None:
+    """The digest of what a line executes is part of the call."""
+    script = shell.workspace / "run.sh"
+    script.write_text("echo one\n")
+    before = shell.resolve(line).frozen
+    script.write_text("echo two\n")
+    after = shell.resolve(line).frozen
+    assert before.keys() == after.keys() == {"run.sh"}
+    assert before != after
+
+
+def test_a_description_says_when_files_may_change(shell: Shell) -> None:
+    """What cannot be read with certainty is said to be so."""
+    assert "cannot be read with certainty" in shell.resolve("bash $X").description
+    assert "may change" in shell.resolve("bash $X").description
+    assert "may change" not in shell.resolve("make test").description

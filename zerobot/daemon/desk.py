@@ -1,0 +1,291 @@
+"""The approval desk: asks operators, takes their decisions, and ends what nobody decides in time."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply
+from zerobot.core.channel import AsksApproval
+from zerobot.core.clock import Clock
+from zerobot.core.envelope import Button, ButtonPress
+from zerobot.core.errors import StorageError
+from zerobot.core.ids import ConversationId
+from zerobot.core.log import EventLog
+from zerobot.core.places import Identity, Place
+from zerobot.daemon.prompt_board import BoardWires, PromptBoard
+from zerobot.daemon.routing import OperatorRules
+from zerobot.delivery.delivery import Delivery
+from zerobot.delivery.patience import Jitter, Patience, full_jitter
+from zerobot.delivery.waiting import event_or_timeout
+from zerobot.security.prompt import outcome_text
+from zerobot.store import approvals as approval_rows
+from zerobot.store import grants
+from zerobot.store.approvals import Approvals, Decided
+from zerobot.store.conversations import Conversations
+from zerobot.store.database import Database
+from zerobot.store.inbox import Inbox
+
+LATELY = timedelta(hours=24)
+"""An operator who wrote in a chat within this time is asked there."""
+GRANT_LIFE = timedelta(days=30)
+LONGEST_LOOK = 60.0
+"""Seconds after which the wall time is looked at again: it may have been set meanwhile."""
+
+NOT_OPERATOR = "Only an operator may decide this; the request stays open."
+NOT_YOUR_OWN = "You asked for this yourself, so another operator has to decide it."
+UNKNOWN = "There is no such request, or too many wrong codes were typed lately."
+NOT_STORED = "The decision could not be stored (is the disk full?). The request stays open; please try again later."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskWires:
+    """What the desk works with."""
+
+    database: Database
+    approvals: Approvals
+    conversations: Conversations
+    inbox: Inbox
+    delivery: Delivery
+    draw: Callable[[Approval], ApprovalPrompt]
+    """Builds the words of a prompt, open or decided."""
+    grant_pattern: Callable[[Approval], str | None]
+    """What "always" covers of a call; None: nothing that can be said narrowly enough."""
+    wake: Callable[[ConversationId], None]
+    """A conversation's turn can go on."""
+    clock: Clock
+    log: EventLog
+
+
+class ApprovalDesk:
+    """Where operators are asked and answer.
+
+    Args:
+        rules: Who they are and how they are asked.
+        wires: What it works with.
+        jitter: Draws the waits between tries to show a prompt.
+    """
+
+    def __init__(self, rules: OperatorRules, wires: DeskWires, jitter: Jitter = full_jitter) -> None:
+        self._rules = rules
+        self._wires = wires
+        self._patience = Patience(wires.clock, jitter)
+        self._board = PromptBoard(
+            BoardWires(
+                approvals=wires.approvals,
+                delivery=wires.delivery,
+                draw=wires.draw,
+                others=self._direct_places_for,
+                unreachable=self._unreachable,
+                patience=self._patience,
+                log=wires.log,
+            )
+        )
+        self._expiry_changed = asyncio.Event()
+
+    def is_operator(self, person: Identity, place: Place) -> bool:
+        """Whether somebody is an operator for what happens in a place."""
+        return self._rules.is_operator(person, place)
+
+    def timeout(self, place: Place) -> timedelta:
+        """How long operators have for what is asked in a place."""
+        return self._rules.time_for(place)
+
+    async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:
+        """Where to ask operators about what somebody asks for in a place; empty: nobody can be asked."""
+        deciders = self._rules.deciders(asker, place, direct=await self._is_direct(place))
+        if not deciders:
+            return ()
+        if self._rules.notify == "here" or (
+            self._rules.notify == "auto" and await self._present(deciders, asker, place)
+        ):
+            return (place,) if self._wires.delivery.line(place.channel) else ()
+        return self._direct_places(deciders)
+
+    def asked(self) -> None:
+        """Approvals are in the store, to be shown."""
+        self._board.look()
+        self._expiry_changed.set()
+
+    def withdrawn(self) -> None:
+        """Approvals were withdrawn or decided elsewhere: their prompts are to be settled."""
+        self._board.look()
+        self._expiry_changed.set()
+
+    def decided_elsewhere(self, decided: Decided) -> None:
+        """An operator has decided at the shell: everything follows from it as from a button."""
+        self._decided(decided)
+
+    async def run(self) -> None:
+        """Show, settle and expire until cancelled, beginning with what passed while nothing ran."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._expire(), name="approval expiry")
+            group.create_task(self._board.run(), name="approval prompts")
+
+    async def press(self, press: ButtonPress) -> PressReply:
+        """Take a decision, by button or by code. The first one counts; everybody else is told the truth."""
+        try:
+            return await self._press(press)
+        except StorageError as error:
+            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
+            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
+
+    async def _press(self, press: ButtonPress) -> PressReply:
+        # Who is no operator learns nothing, not even whether there is such a request.
+        if not self._rules.is_operator(press.presser, press.place or Place(press.channel, "")):
+            return PressReply(PressOutcome.NOT_OPERATOR, NOT_OPERATOR)
+        approval = await self._find(press)
+        if approval is None:
+            return PressReply(PressOutcome.UNKNOWN, UNKNOWN)
+        refusal = await self._refusal(press, approval)
+        if refusal is not None:
+            return PressReply(PressOutcome.NOT_OPERATOR, refusal)
+        decided, granted = await self._decide(press, approval)
+        if decided.won:
+            self._decided(decided, granted=granted)
+            return _thanks(press, decided.approval, granted)
+        self._expiry_changed.set()
+        return PressReply(PressOutcome.ALREADY, _too_late(decided.approval))
+
+    async def _find(self, press: ButtonPress) -> Approval | None:
+        """The approval that is meant; a wrong code is counted, and too many of them hide the right ones too."""
+        approvals, now = self._wires.approvals, self._wires.clock.now()
+        if press.approval is not None:
+            return await approvals.get(press.approval)
+        if not press.code or await approvals.code_locked(press.presser, now):
+            return None
+        found = await approvals.by_code(press.code)
+        if found is None:
+            await approvals.wrong_code(press.presser, now)
+        return found
+
+    async def _refusal(self, press: ButtonPress, approval: Approval) -> str | None:
+        """Why this operator may not decide this approval; None: they may. A decided one has nothing to refuse."""
+        if not self._rules.is_operator(press.presser, approval.place):
+            return NOT_OPERATOR
+        if press.presser != approval.asker or approval.state is not ApprovalState.PENDING:
+            return None
+        place = press.place or approval.place
+        direct = place in self._direct_places((press.presser,)) or await self._is_direct(place)
+        return None if self._rules.may_decide_own(direct=direct) else NOT_YOUR_OWN
+
+    async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, str | None]:
+        """Store the decision, and with it the grant that "always" gives.
+
+        Returns:
+            What became of it, and what the grant covers; None: there is no grant.
+        """
+        now = self._wires.clock.now()
+        state = ApprovalState.DENIED if press.button is Button.DENY else ApprovalState.APPROVED
+        pattern = None
+        if press.button is Button.ALWAYS and approval.grantable:
+            pattern = self._wires.grant_pattern(approval)
+
+        def transaction(db: sqlite3.Connection) -> Decided:
+            decided = approval_rows.decide(db, approval.id, state, press.presser, press.presser_name, press.reason, now)
+            assert decided is not None, "approvals are never deleted, and this one was found"
+            if decided.won and pattern is not None:
+                grants.insert(db, approval.conversation, approval.tool, pattern, press.presser, now, now + GRANT_LIFE)
+            return decided
+
+        return await self._wires.database.write(transaction), pattern
+
+    def _decided(self, decided: Decided, *, granted: str | None = None) -> None:
+        """Let everything follow from a decision that is stored."""
+        approval = decided.approval
+        self._log_decided(approval, granted=granted is not None)
+        self._board.look()
+        self._expiry_changed.set()
+        if decided.all_decided:
+            self._wires.wake(approval.conversation)
+
+    def _log_decided(self, approval: Approval, *, granted: bool = False) -> None:
+        self._wires.log(
+            "approval.decided",
+            channel=approval.place.channel,
+            conversation=approval.conversation,
+            turn=approval.turn,
+            tool_call=approval.call,
+            approval=approval.id,
+            state=approval.state,
+            by=str(approval.decided_by) if approval.decided_by else "",
+            granted=granted,
+        )
+
+    async def _expire(self) -> None:
+        """End approvals when their time is over, by the wall clock; also those whose time passed while nothing ran."""
+        clock, approvals = self._wires.clock, self._wires.approvals
+        while True:
+            self._expiry_changed.clear()
+            for approval in await self._patience.stored(lambda: approvals.expire_due(clock.now())):
+                await self._ended(approval)
+            due = await self._patience.stored(approvals.next_expiry)
+            seconds = None if due is None else min(max((due - clock.now()).total_seconds(), 0.001), LONGEST_LOOK)
+            await event_or_timeout(self._expiry_changed, clock, seconds)
+
+    async def _ended(self, approval: Approval) -> None:
+        """An approval ended without an operator."""
+        turn = await self._patience.stored(
+            lambda: self._wires.database.read(lambda db: approval_rows.of_turn(db, approval.turn))
+        )
+        pending = any(each.state is ApprovalState.PENDING for each in turn)
+        self._decided(Decided(won=True, approval=approval, all_decided=not pending))
+
+    async def _unreachable(self, approval: Approval) -> None:
+        """No operator can be reached: the turn's open requests are withdrawn, so that it goes on without them."""
+        now = self._wires.clock.now()
+
+        def withdraw(db: sqlite3.Connection) -> list[Approval]:
+            ended = set(approval_rows.cancel_open(db, approval.turn, "unreachable", now))
+            return [each for each in approval_rows.of_turn(db, approval.turn) if each.id in ended]
+
+        for each in await self._patience.stored(lambda: self._wires.database.write(withdraw)):
+            await self._ended(each)
+
+    async def _present(self, deciders: Sequence[Identity], asker: Identity, place: Place) -> bool:
+        """Whether an operator is in the chat: the asker, or one who has written there lately."""
+        if asker in deciders:
+            return True
+        since = self._wires.clock.now() - LATELY
+        for decider in deciders:
+            if await self._wires.inbox.wrote_lately(decider, place, since):
+                return True
+        return False
+
+    async def _is_direct(self, place: Place) -> bool:
+        return any(each.direct for each in await self._wires.conversations.at(place))
+
+    async def _direct_places_for(self, approval: Approval) -> Sequence[Place]:
+        if self._rules.notify == "here":
+            return ()
+        direct = await self._is_direct(approval.place)
+        return self._direct_places(self._rules.deciders(approval.asker, approval.place, direct=direct))
+
+    def _direct_places(self, people: Sequence[Identity]) -> Sequence[Place]:
+        """Where each of these people is reached alone, by the first channel that can."""
+        places = (self._direct_place(person) for person in people)
+        return tuple(dict.fromkeys(place for place in places if place is not None))
+
+    def _direct_place(self, person: Identity) -> Place | None:
+        for line in self._wires.delivery.lines():
+            if isinstance(line.channel, AsksApproval) and (place := line.channel.direct_place(person)) is not None:
+                return place
+        return None
+
+
+def _too_late(approval: Approval) -> str:
+    if approval.state is ApprovalState.PENDING:
+        return "Its time is over: it expired, and does not run."
+    return f"Already decided. {outcome_text(approval)}"
+
+
+def _thanks(press: ButtonPress, approval: Approval, granted: str | None) -> PressReply:
+    if approval.state is ApprovalState.DENIED:
+        return PressReply(PressOutcome.DENIED, "Denied.")
+    if press.button is not Button.ALWAYS:
+        return PressReply(PressOutcome.APPROVED, "Approved.")
+    if granted is None:
+        return PressReply(PressOutcome.APPROVED, "Approved, this once: it is too broad to be allowed for always.")
+    covers = f"{approval.tool} {granted}".rstrip()
+    return PressReply(PressOutcome.APPROVED, f"Approved, and for {GRANT_LIFE.days} days in this chat: {covers}")

@@ -1,0 +1,243 @@
+"""Shows approval prompts, and settles them when they are decided, in every place and over every restart."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState
+from zerobot.core.channel import AsksApproval, MessageBody, OutboundMessage, SentMessage
+from zerobot.core.errors import DeliveryError, MovedError, TryLaterError, UnclearError, UnreachableError
+from zerobot.core.log import EventLog
+from zerobot.core.places import Place
+from zerobot.delivery.delivery import Delivery
+from zerobot.delivery.line import Line
+from zerobot.delivery.pacing import Priority
+from zerobot.delivery.patience import Patience
+from zerobot.store.approvals import Approvals, Prompt, PromptState
+
+TEXT_FIRST = 3.0
+"""Seconds that a prompt waits for what the turn said before it, so that it stands under that."""
+SETTLE_TRIES = 20
+"""Tries to change a prompt that was decided: the decision counts, whatever its message shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardWires:
+    """What the board works with."""
+
+    approvals: Approvals
+    delivery: Delivery
+    draw: Callable[[Approval], ApprovalPrompt]
+    """Builds the words of a prompt, open or decided."""
+    others: Callable[[Approval], Awaitable[Sequence[Place]]]
+    """Where else an approval can be shown, when a place takes nothing."""
+    unreachable: Callable[[Approval], Awaitable[None]]
+    """Told that no place is left."""
+    patience: Patience
+    log: EventLog
+
+
+class PromptBoard:
+    """Keeps what is shown equal to what is stored: undecided approvals are shown, decided ones have no buttons.
+
+    Args:
+        wires: What it works with.
+    """
+
+    def __init__(self, wires: BoardWires) -> None:
+        self._wires = wires
+        self._busy: set[int] = set()
+        self._news = asyncio.Event()
+
+    def look(self) -> None:
+        """Something in the store has changed."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Show and settle until cancelled, beginning with what an earlier process left."""
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._news.clear()
+                for prompt in await stored(approvals.unshown):
+                    self._begin(group, prompt, self._show)
+                for prompt in await stored(approvals.unsettled):
+                    self._begin(group, prompt, self._settle)
+                await self._news.wait()
+
+    def _begin(self, group: asyncio.TaskGroup, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
+        if prompt.id not in self._busy:
+            self._busy.add(prompt.id)
+            group.create_task(self._work(prompt, work), name=f"prompt {prompt.id}")
+
+    async def _work(self, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
+        changed = False
+        try:
+            changed = await work(prompt)
+        except Exception as error:  # noqa: BLE001 -- a fault of one channel must not keep the others from asking
+            self._wires.log("prompt.failed", level="error", error=error, channel=prompt.place.channel)
+        finally:
+            self._busy.discard(prompt.id)
+        if changed:
+            # It may have been decided while it was being shown.
+            self._news.set()
+
+    async def _show(self, prompt: Prompt) -> bool:
+        """Show a prompt; when its place takes nothing, see to another.
+
+        Returns:
+            Whether the store says something new.
+        """
+        approval = await self._wires.patience.stored(lambda: self._wires.approvals.get(prompt.approval))
+        if approval is None:
+            return False
+        if approval.place == prompt.place:
+            await self._wires.delivery.quiet(prompt.place, approval.turn, TEXT_FIRST)
+        line = self._wires.delivery.line(prompt.place.channel)
+        if line is None:
+            await self._nowhere(prompt, approval)
+            return True
+        try:
+            sent = await self._persist(prompt, lambda: self._show_once(prompt, line))
+        except MovedError as error:
+            await self._follow(prompt, error.chat)
+        except DeliveryError as error:
+            self._wires.log(
+                "prompt.failed", level="warning", error=error, approval=approval.id, place=str(prompt.place)
+            )
+            await self._nowhere(prompt, approval)
+        else:
+            if sent is not None:
+                await self._wires.patience.stored(lambda: self._wires.approvals.prompt_sent(prompt.id, sent.id))
+        return True
+
+    async def _show_once(self, prompt: Prompt, line: Line) -> SentMessage | None:
+        """Make the call that shows a prompt; None: it was decided meanwhile."""
+        approvals = self._wires.approvals
+        async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
+            approval = await self._wires.patience.stored(lambda: approvals.get(prompt.approval))
+            if approval is None or approval.state is not ApprovalState.PENDING:
+                return None
+            drawn = self._wires.draw(approval)
+            await self._wires.patience.stored(lambda: approvals.prompt_sending(prompt.id))
+            key = f"p{prompt.id}.{approval.id[:14]}"
+            if isinstance(line.channel, AsksApproval):
+                try:
+                    return await line.channel.ask(prompt.place, drawn, key)
+                except (TryLaterError, UnclearError, UnreachableError, MovedError):
+                    raise
+                except DeliveryError as error:
+                    self._wires.log("prompt.as_text", level="warning", error=error, approval=approval.id)
+            return await self._send_text(line, prompt.place, drawn, key)
+
+    async def _send_text(self, line: Line, place: Place, prompt: ApprovalPrompt, key: str) -> SentMessage:
+        """Show a prompt as messages with its code, where there are no buttons."""
+        bodies = line.channel.render(as_text(prompt))
+        assert bodies, "a prompt has words"
+        sent = None
+        for number, body in enumerate(bodies):
+            sent = await line.channel.send(_message(place, body, f"{key}.{number}" if number else key))
+        assert sent is not None, "there was a body"
+        return sent
+
+    async def _persist(self, prompt: Prompt, call: Callable[[], Awaitable[SentMessage | None]]) -> SentMessage | None:
+        """Try until it is shown. Unclear is tried again too: a second prompt does no harm, a decision counts once."""
+        faults = 0
+        while True:
+            try:
+                return await call()
+            except (TryLaterError, UnclearError) as error:
+                faults += 1
+                await self._wait(prompt, error, faults)
+
+    async def _wait(self, prompt: Prompt, error: DeliveryError, faults: int) -> None:
+        at_least = 0.0
+        line = self._wires.delivery.line(prompt.place.channel)
+        if isinstance(error, TryLaterError) and line is not None:
+            line.gate.hold_for(prompt.place, error)
+            at_least = error.retry_after or 0.0
+        await self._wires.patience.back_off(faults, at_least)
+
+    async def _follow(self, prompt: Prompt, chat: str) -> None:
+        """A chat has a new id: the prompt is shown there."""
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        await self._wires.delivery.moved(prompt.place, chat)
+        there = replace(prompt.place, chat=chat)
+        await stored(lambda: approvals.add_prompt(prompt.approval, there))
+        prompts = await stored(lambda: approvals.prompts_of(prompt.approval))
+        if not any(each.id == prompt.id and each.place == there for each in prompts):
+            await self._give_up(prompt)
+
+    async def _nowhere(self, prompt: Prompt, approval: Approval) -> None:
+        """A place takes nothing: ask the next operator, unless somebody else was asked already."""
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        await self._give_up(prompt)
+        prompts = await stored(lambda: approvals.prompts_of(approval.id))
+        if any(not each.settled for each in prompts):
+            return
+        tried = {each.place for each in prompts}
+        place = next((place for place in await self._wires.others(approval) if place not in tried), None)
+        if place is None:
+            await self._wires.unreachable(approval)
+        else:
+            await stored(lambda: approvals.add_prompt(approval.id, place))
+
+    async def _give_up(self, prompt: Prompt) -> None:
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        await stored(lambda: approvals.prompt_failed(prompt.id))
+        await stored(lambda: approvals.prompt_settled(prompt.id))
+
+    async def _settle(self, prompt: Prompt) -> bool:
+        """Take the buttons of a decided prompt away and show what was decided; False: at a later start."""
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        approval = await stored(lambda: approvals.get(prompt.approval))
+        line = self._wires.delivery.line(prompt.place.channel)
+        if line is None:
+            return False
+        if approval is not None and prompt.state is PromptState.SENT:
+            await self._settle_message(prompt, approval, line)
+        await stored(lambda: approvals.prompt_settled(prompt.id))
+        return True
+
+    async def _settle_message(self, prompt: Prompt, approval: Approval, line: Line) -> None:
+        sent = SentMessage(prompt.place, prompt.platform_id)
+        for faults in range(1, SETTLE_TRIES + 1):
+            try:
+                async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
+                    if isinstance(line.channel, AsksApproval):
+                        await line.channel.settle(sent, self._wires.draw(approval))
+                    elif line.editor is not None:
+                        body = line.channel.render(as_text(self._wires.draw(approval)))[0]
+                        await line.editor.edit(sent, body)
+            except (TryLaterError, UnclearError) as error:
+                await self._wait(prompt, error, faults)
+            except DeliveryError as error:
+                self._wires.log("prompt.not_settled", level="warning", error=error, approval=approval.id)
+                return
+            else:
+                return
+
+
+def as_text(prompt: ApprovalPrompt) -> str:
+    """A prompt as Markdown: its lines stand in code, where nothing of them is read as Markdown."""
+    lines = [f"{line.label}: {line.text}" if line.label else line.text for line in prompt.lines]
+    blocks = [_fenced("\n".join(lines))]
+    if prompt.attachment:
+        blocks.append(_fenced(prompt.attachment))
+    if prompt.open:
+        blocks.append(f"Answer `/approve {prompt.code}` or `/deny {prompt.code} REASON`.")
+    return "\n\n".join(blocks)
+
+
+def _fenced(text: str) -> str:
+    """A code block whose fence is longer than any run of back-ticks in it."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _message(place: Place, body: MessageBody, key: str) -> OutboundMessage:
+    return OutboundMessage(place=place, body=body, key=key)

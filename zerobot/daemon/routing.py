@@ -1,0 +1,54 @@
+"""Who may decide an approval, and where the question is put. Pure, but for what a channel and the store are asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from zerobot.core.places import Identity, Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRules:
+    """The table `[operators]`, and what else says who is one."""
+
+    users: tuple[Identity, ...]
+    """The operators, in the order of the file; ids are compared as texts, everywhere by this one record."""
+    notify: str = "auto"
+    """`auto`, `here` or `direct`."""
+    self_approval: str = "always"
+    """`always`, `direct` or `never`."""
+    local: Identity | None = None
+    """The person at the terminal: an operator of the conversations on that platform, and of no others."""
+    platforms: Mapping[str, str] = field(default_factory=dict)
+    """The kind of each open channel, by the name of its table."""
+    timeout: timedelta = timedelta(hours=1)
+    """How long operators have."""
+    timeouts: Mapping[str, timedelta] = field(default_factory=dict)
+    """The same for channels that say otherwise."""
+
+    def operators_at(self, place: Place) -> tuple[Identity, ...]:
+        """Who is an operator for what happens in a place."""
+        if self.local is not None and self.platforms.get(place.channel) == self.local.platform:
+            return (self.local, *(user for user in self.users if user != self.local))
+        return self.users
+
+    def is_operator(self, person: Identity, place: Place) -> bool:
+        """Whether somebody is an operator for what happens in a place."""
+        return person in self.operators_at(place)
+
+    def may_decide_own(self, *, direct: bool) -> bool:
+        """Whether an operator may decide what they asked for themselves.
+
+        Args:
+            direct: Whether it is decided in their direct chat.
+        """
+        return self.self_approval == "always" or (self.self_approval == "direct" and direct)
+
+    def deciders(self, asker: Identity, place: Place, *, direct: bool) -> tuple[Identity, ...]:
+        """The operators who may decide what somebody asks for in a place; `direct`: whether it is a direct chat."""
+        own = self.may_decide_own(direct=direct)
+        return tuple(operator for operator in self.operators_at(place) if own or operator != asker)
+
+    def time_for(self, place: Place) -> timedelta:
+        """How long operators have for what is asked in a place."""
+        return self.timeouts.get(place.channel, self.timeout)

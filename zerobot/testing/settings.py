@@ -1,0 +1,52 @@
+"""What a test of the engine may set, and the access policy that follows from it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from zerobot.core.access import Grant
+from zerobot.core.events import TurnEvent
+from zerobot.core.hooks import NO_HOOKS, Hooks
+from zerobot.core.ids import ConversationId
+from zerobot.security.bounds import Bounds
+from zerobot.security.policy import AccessPolicy
+from zerobot.store.inbox import QUEUE_LIMIT
+from zerobot.store.turn_rows import WaitingInput
+from zerobot.turn.kit import TurnLimits
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a test may change before it begins. Retries, grace and time limit as the engine's cases have them."""
+
+    limits: TurnLimits = field(default_factory=lambda: TurnLimits(max_steps=0, tool_grace=0.05))
+    max_retries: int = 2
+    retry_cap: float = 45.0
+    approval_timeout: timedelta = timedelta(seconds=600)
+    hooks: Hooks = NO_HOOKS
+    supersedes: Callable[[WaitingInput], bool] = lambda _: True
+    listener: Callable[[TurnEvent], None] = lambda _: None
+    """Gets every event beside the house."""
+    queue_limit: int = QUEUE_LIMIT
+    denied_tools: tuple[str, ...] = ()
+    always_ask: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessDouble:
+    """The policy as the test has it now: low risk runs, medium asks; no grants."""
+
+    settings: Settings
+
+    def policy(self) -> AccessPolicy:
+        """See `AccessState`."""
+        return AccessPolicy(
+            bounds=Bounds(workspace=Path("/nowhere")),
+            denied_tools=self.settings.denied_tools,
+            always_ask=self.settings.always_ask,
+        )
+
+    async def grants(self, conversation: ConversationId) -> Sequence[Grant]:  # noqa: ARG002 - there are none
+        """See `AccessState`."""
+        return ()
