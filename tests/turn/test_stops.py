@@ -1,6 +1,7 @@
 """Stops from outside: /stop, the time limit, the daemon's end (spec K13, A23, A84, A85)."""
 
 from zerobot.core.events import Outcome, StepFinished, StopReason
+from zerobot.core.hooks import Hooks
 from zerobot.core.messages import AssistantMessage, ResultCode
 from zerobot.core.usage import Usage
 from zerobot.testing.house import House
@@ -156,8 +157,6 @@ async def test_a_stop_ends_a_hook_that_hangs(house: House) -> None:
         async def prepare(self, call: object, batch: object) -> None:
             await reached._note(reached.started, "hook")
             await reached.waits("hook")
-
-    from zerobot.core.hooks import Hooks
 
     house.settings.hooks = Hooks(prepare=(Hanging(),))
     house.model.answers(step(calls=[call("echo", "c1", text="a"), call("echo", "c2", text="b")]))

@@ -1,4 +1,4 @@
-"""The terminal as a channel: what is said gets in, what comes out reaches every terminal, prompts outlive all of them."""
+"""The terminal as a channel: what is said gets in, what is sent reaches every terminal, prompts outlive all of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -243,8 +243,8 @@ async def test_an_open_prompt_is_shown_to_who_comes_later() -> None:
             assert shown["id"] == "p1"
             await channel.settle(await channel.ask(PLACE, prompt(), "p1"), prompt(is_open=False))
         async with attached(channel, Screen()) as screen:
-            await channel.typing(PLACE)
-            assert (await screen.items.get())["kind"] == "typing"
+            await channel.send(message("a"))
+            assert (await screen.items.get())["kind"] == "message"
 
 
 async def test_a_terminal_that_hangs_up_is_done() -> None:

@@ -77,7 +77,7 @@ def test_code_keeps_its_indentation() -> None:
     assert body.text == "  indented"
 
 
-@pytest.mark.parametrize("markdown", ["", " \n\t", "\x1b[0m", "<!-- nothing -->"])
+@pytest.mark.parametrize("markdown", ["", " \n\t", "\x1b[0m"])
 def test_nothing_visible_is_no_message(markdown: str) -> None:
     """What shows nothing becomes no message."""
     assert render(markdown, escape) == []
