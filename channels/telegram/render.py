@@ -20,6 +20,7 @@ from channels._text.cut import cut
 from channels._text.layout import GUARD, Layout, Span, lay_out, span_order
 from channels._text.measure import utf16_len
 from channels._text.parse import parse
+from channels.telegram.units import MESSAGE_UNITS, REPEAT_UNITS
 from zerobot.core.channel import MessageBody
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from channels._text.layout import SpanKind
 
-MESSAGE_LIMIT = 4096
-"""UTF-16 code units of one message, after entities parsing."""
+MESSAGE_LIMIT = MESSAGE_UNITS - REPEAT_UNITS
+"""UTF-16 code units of one message, after entities parsing, with room for the mark of a possible repeat."""
 
 ENTITY_LIMIT = 100
 """Entities of one message; Telegram ignores what comes after them."""

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.delivery.conftest import ANN, BEN, House, Houses, final
+from tests.delivery.house import ANN, BEN, House, Houses, final
 from zerobot.core.channel import Pace
 from zerobot.core.errors import GoneError, RefusedError, TryLaterError, UnclearError, UnreachableError
 from zerobot.core.events import (

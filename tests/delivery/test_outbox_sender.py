@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.delivery.conftest import ANN, BEN, House, Houses
+from tests.delivery.house import ANN, BEN, House, Houses
 from zerobot.core.channel import MessageBody
 from zerobot.core.errors import (
     GoneError,

@@ -77,11 +77,16 @@ class Layout:
             "symlink": lambda: place.symlink_to(entry["target"].replace("{root}", str(self.root))),
             "hardlink": lambda: os.link(self.root / entry["target"], place),
             "fifo": lambda: os.mkfifo(place),
-            "sparse": lambda: (place.touch(), os.truncate(place, entry["size"])),
+            "sparse": lambda: _sparse(place, entry["size"]),
         }
         makers[entry["type"]]()
         if "mode" in entry:
             place.chmod(int(entry["mode"], 8))
+
+
+def _sparse(place: Path, size: int) -> None:
+    with place.open("wb") as file:
+        file.truncate(size)
 
 
 # -- secrets ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,9 @@ class Row:
     named: bool = False
 
 
-def with_(**changes: object) -> AccessPolicy:
+def with_(**changes: Any) -> AccessPolicy:
     """The usual policy, changed."""
-    return replace(POLICY, **changes)  # type: ignore[arg-type] - a table's shorthand
+    return replace(POLICY, **changes)
 
 
 PUSH = grant(tool="shell", pattern="git push")

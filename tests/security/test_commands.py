@@ -200,7 +200,14 @@ def test_paths_in_a_line_are_noticed(line: str, targets: set[str]) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["cat a", "ls -la | sort -rn | head -5", "grep -rn x src", "find . -name x", "sed -n '1,5p' a", "sed -e 's/a/b/g' f"],
+    [
+        "cat a",
+        "ls -la | sort -rn | head -5",
+        "grep -rn x src",
+        "find . -name x",
+        "sed -n '1,5p' a",
+        "sed -e 's/a/b/g' f",
+    ],
 )
 def test_readers_are_known(line: str) -> None:
     """Low risk under a sandbox."""
@@ -278,5 +285,3 @@ def test_reading_takes_linear_time_and_never_hangs() -> None:
     for number in range(0x250):
         for line in (chr(number), f"a {chr(number)}", f"a{chr(number)}b", f"a {chr(number)} b"):
             read_command(line)
-
-

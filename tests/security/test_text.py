@@ -15,7 +15,7 @@ from zerobot.security.digest import arguments_digest, call_digest, canonical_jso
 from zerobot.security.filenames import MAX_BYTES, safe_name, with_counter
 from zerobot.security.receipts import ReceiptClaim, sign_receipt, verify_receipt
 from zerobot.security.redact import MASK, Redactor, forms_of, too_short
-from zerobot.security.visible import escape, has_hidden, is_hidden, lookalikes, one_line
+from zerobot.security.visible import escape, has_hidden, lookalikes, one_line
 
 KEY = b"k" * 32
 CLAIM = ReceiptClaim(
@@ -36,7 +36,6 @@ def test_nothing_hidden_survives_the_escape(text: str) -> None:
     assert not has_hidden(escape(text))
     assert not set("\n\t\r") & set(one_line(text))
     assert not has_hidden(one_line(text))
-    assert [ch for ch in text if not is_hidden(ch) and ch not in "\n\t"] == [] or escape(text)
 
 
 @pytest.mark.parametrize("text", ["plain\n\ttext", "Grüße 日本語 русский 🧪", "مرحبا"])
@@ -86,7 +85,13 @@ def test_cleaning_twice_changes_nothing_more() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["token = self.token2_value", "api_key=os.environ['KEY1']", "password: str = field()", "token=12345678901", "secret=/run/x1/key"],
+    [
+        "token = self.token2_value",
+        "api_key=os.environ['KEY1']",
+        "password: str = field()",
+        "token=12345678901",
+        "secret=/run/x1/key",
+    ],
 )
 def test_code_about_secrets_is_not_masked(code: str) -> None:
     """Names, paths, calls and plain numbers are no values."""
@@ -147,7 +152,7 @@ def test_canonical_json_takes_json_only() -> None:
 def test_a_receipt_has_a_fixed_form() -> None:
     """A test vector: another version of the program must read what this one signed."""
     receipt = sign_receipt(CLAIM, KEY, NOW)
-    assert receipt == "VECTOR"
+    assert receipt == "zb1-1777636800000-9h7jTvDVDH06JsTHfwSnzvUXbG_DXUnDaWpnIOnrSVI"
     assert verify_receipt(receipt, CLAIM, KEY)
 
 

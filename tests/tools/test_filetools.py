@@ -62,7 +62,7 @@ async def test_writing_makes_folders_and_keeps_the_mode(tmp_path: Path) -> None:
     assert (await run(tmp_path, "write_file", path="run.sh", content="new")).text == "Replaced run.sh (3 bytes)."
     assert script.read_text() == "new"
     assert script.stat().st_mode & 0o777 == 0o750
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "run.sh"]
+    assert (await run(tmp_path, "list_files")).text == "a/\nrun.sh (3 bytes)"
 
 
 async def test_editing_wants_exactly_one_place(tmp_path: Path) -> None:

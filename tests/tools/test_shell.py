@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,7 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-async def _pid_in(file: Path) -> int:
-    async with asyncio.timeout(20):
-        while not (file.exists() and file.read_text().endswith("\n")):
-            await asyncio.sleep(0.01)
+def _pid_in(file: Path) -> int:
     return int(file.read_text())
 
 
@@ -76,7 +74,7 @@ async def test_a_command_gets_nothing_of_the_daemons(shell: Shell, monkeypatch: 
 async def test_a_command_inherits_no_descriptor(shell: Shell) -> None:
     """Besides the three standard streams nothing is open."""
     held = os.open("/dev/null", os.O_RDONLY)
-    os.set_inheritable(held, True)
+    os.set_inheritable(held, True)  # noqa: FBT003 - the function takes it so
     try:
         output = await shell.run(
             "cd /proc/self/fd; for f in *; do printf '%s ' $f; done; read -r line; printf end$line"
@@ -107,8 +105,10 @@ async def test_a_time_limit_ends_the_command_and_keeps_its_output(shell: Shell) 
 
 async def test_cancelling_ends_all_processes_also_those_that_left_the_group(shell: Shell) -> None:
     """A child in a session of its own does not outlive the call."""
-    task = asyncio.create_task(shell.run("setsid bash -c 'echo $$ > pid; exec sleep 300' & wait"))
-    pid = await _pid_in(shell.workspace / "pid")
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    surroundings = replace(context(), progress=lines.put_nowait)
+    task = asyncio.ensure_future(shell.resolve("setsid bash -c 'echo $$; exec sleep 300' & wait").run(surroundings))
+    pid = int(await lines.get())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -123,7 +123,7 @@ async def test_the_call_ends_when_its_command_does(shell: Shell) -> None:
         )
     assert output.text.startswith("done\n[exit status 0]")
     assert "background process" in output.text
-    assert not _is_alive(await _pid_in(shell.workspace / "pid"))
+    assert not _is_alive(_pid_in(shell.workspace / "pid"))
 
 
 async def test_a_command_that_kills_its_own_group_only_ends_itself(shell: Shell) -> None:

@@ -1,14 +1,16 @@
 """The pause: what is saved, what is asked, and what goes on after the decisions (spec A01-A24)."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from zerobot.core.approvals import ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.errors import ProviderError
 from zerobot.core.events import ApprovalsRequested, StopReason
 from zerobot.core.ids import ApprovalId
 from zerobot.core.messages import ResultCode
+from zerobot.core.tools import Risk
 from zerobot.core.usage import Usage
 from zerobot.store.outbox import ReplyState
 from zerobot.testing.house import House
@@ -84,7 +86,7 @@ async def test_free_calls_run_before_the_pause_and_clashing_ones_after_it(house:
 
 async def test_nothing_overtakes_a_call_that_would_end_the_batch(house: House) -> None:
     """K4: what stands behind a waiting call that ends the batch waits with it, and is skipped when it has run."""
-    house.tools.add("ender", house.tools.doubles["sup"]._work, kind=Kind(risk=1, stop_batch=True))  # type: ignore[arg-type]
+    house.tools.add("ender", house.tools.doubles["sup"]._work, kind=Kind(risk=Risk.MEDIUM, stop_batch=True))
     house.model.answers(step("Bye.", [call("ender", "c1"), call("echo", "c2", text="b")]))
     await house.user.says("hi")
     assert house.tools.started == []
@@ -222,10 +224,8 @@ async def test_a_decision_counts_only_for_what_waits(house: House) -> None:
     assert [each.id for each in await house.operator.sees()] == [his.id]
 
 
-def _invented(approval: object) -> object:
-    from dataclasses import replace
-
-    return replace(approval, id=ApprovalId("invented"))  # type: ignore[type-var]
+def _invented(approval: Approval) -> Approval:
+    return replace(approval, id=ApprovalId("invented"))
 
 
 async def test_after_the_time_is_over_the_model_hears_of_it(house: House) -> None:

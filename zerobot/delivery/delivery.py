@@ -2,7 +2,7 @@
 
 import asyncio
 import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zerobot.core.clock import Clock
@@ -25,6 +25,8 @@ class _Due:
 
     reply: ReplyId
     view: TurnView | None = field(compare=False)
+    ends: bool = field(compare=False)
+    """It is the last that its turn says."""
 
 
 class Delivery:
@@ -56,6 +58,8 @@ class Delivery:
         self._sender = OutboxSender(self._bench, self._patience)
         self._lanes: dict[Place, list[_Due]] = {}
         self._views: dict[TurnId, TurnView] = {}
+        self._looking = 0
+        """Look-ups under way of what the store has queued."""
         self._group: asyncio.TaskGroup | None = None
         self._progress = asyncio.Event()
 
@@ -110,13 +114,11 @@ class Delivery:
 
     def settle(self, turn: TurnId) -> None:
         """Deliver what the store has queued for a turn; its draft is finished by it. To be called after the commit."""
-        if self._group is not None:
-            self._group.create_task(self._find_replies(turn, self._views.get(turn)), name=f"settle {turn}")
+        self._look(self._find_replies(turn, self._views.get(turn)))
 
     def reply_queued(self, reply: ReplyId) -> None:
         """Deliver one reply that the store has queued. To be called after the commit."""
-        if self._group is not None:
-            self._group.create_task(self._find_reply(reply), name=f"reply {reply}")
+        self._look(self._find_reply(reply))
 
     async def notice(
         self, place: Place, text: str, *, reply_to: str = "", conversation: ConversationId | None = None
@@ -142,7 +144,7 @@ class Delivery:
         end = self._bench.clock.monotonic() + timeout
         for view in self._views.values():
             view.close()
-        while self._lanes or self._views:
+        while self._lanes or self._views or self._looking:
             left = end - self._bench.clock.monotonic()
             if left <= 0:
                 return False
@@ -164,19 +166,34 @@ class Delivery:
                 del self._views[turn]
             self._advance()
 
+    def _look(self, find: Coroutine[None, None, object]) -> None:
+        """Look into the store for something that was queued there."""
+        if self._group is None:
+            find.close()
+            return
+        self._looking += 1
+        self._group.create_task(self._looked(find), name="look into the outbox")
+
+    async def _looked(self, find: Coroutine[None, None, object]) -> None:
+        try:
+            await find
+        finally:
+            self._looking -= 1
+            self._advance()
+
     async def _find_replies(self, turn: TurnId, view: TurnView | None) -> bool:
         """Queue what a turn has left in the outbox; False: nothing."""
         replies = await self._patience.stored(lambda: self._bench.outbox.of_turn(turn))
         queued = [reply for reply in replies if reply.state is ReplyState.QUEUED]
         for reply in queued:
-            self._put(reply, view)
+            self._put(reply, view, ends=reply is queued[-1])
         return bool(queued)
 
     async def _find_reply(self, reply: ReplyId) -> None:
         found = await self._patience.stored(lambda: self._bench.outbox.get(reply))
         self._put(found, self._views.get(found.turn) if found.turn else None)
 
-    def _put(self, reply: Reply, view: TurnView | None) -> None:
+    def _put(self, reply: Reply, view: TurnView | None, *, ends: bool = False) -> None:
         """Queue a reply in the lane of its place, behind the older ones."""
         if reply.state is not ReplyState.QUEUED:
             return
@@ -198,7 +215,7 @@ class Delivery:
             self._group.create_task(self._drive(reply.place, lane, line), name=f"lane {reply.place}")
         if all(due.reply != reply.id for due in lane):
             # The first is being sent.
-            bisect.insort(lane, _Due(reply.id, view), lo=min(len(lane), 1))
+            bisect.insort(lane, _Due(reply.id, view, ends), lo=min(len(lane), 1))
 
     async def _drive(self, place: Place, lane: list[_Due], line: Line) -> None:
         """Send what is in a lane until it is empty; then nothing of it is left in memory."""
@@ -224,7 +241,7 @@ class Delivery:
         except Exception as error:  # noqa: BLE001 -- one chat's trouble, whatever it is, must not end the others' lanes
             self._bench.log("delivery.failed", level="error", error=error, reply=due.reply, reason="fault")
             await self._patience.stored(lambda: outbox.fail(due.reply, "a fault of my own"))
-        if due.view is not None:
+        if due.view is not None and due.ends:
             await self._say_ended(due.view)
 
     async def _say_ended(self, view: TurnView) -> None:

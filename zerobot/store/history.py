@@ -16,12 +16,15 @@ from zerobot.core.messages import (
     ToolResult,
     UserMessage,
 )
+from zerobot.store.columns import json_text
 
-# Only messages of the conversation's current epoch: what a turn writes after /new stays out of the new history.
+# Only messages of the conversation's current epoch: what a turn writes after /new stays out of the new history, while
+# that turn itself still works with what it has written.
 MESSAGES = """
     SELECT m.id, m.turn_id, m.role, m.text, m.extra
     FROM messages m JOIN turns t ON t.id = m.turn_id JOIN conversations c ON c.id = m.conversation_id
-    WHERE m.conversation_id = :conversation AND m.id >= c.window_seq AND t.epoch = c.epoch
+    WHERE m.conversation_id = :conversation
+        AND ((m.id >= c.window_seq AND t.epoch = c.epoch) OR m.turn_id = :turn)
     ORDER BY m.id
 """
 CALLS = """
@@ -35,9 +38,15 @@ NEVER_FINISHED = ToolResult(
 )
 
 
-def load_history(db: sqlite3.Connection, conversation: ConversationId) -> History:
-    """Read the messages in the model's view, valid whatever lies in the database; only the last round may be open."""
-    rows = db.execute(MESSAGES, {"conversation": conversation}).fetchall()
+def load_history(db: sqlite3.Connection, conversation: ConversationId, turn: TurnId | None = None) -> History:
+    """Read the messages in the model's view, valid whatever lies in the database; only the last round may be open.
+
+    Args:
+        db: In a transaction.
+        conversation: Whose messages.
+        turn: A turn that is being worked on: its own messages belong to it even when a reset came meanwhile.
+    """
+    rows = db.execute(MESSAGES, {"conversation": conversation, "turn": turn}).fetchall()
     if not rows:
         return History()
     calls = db.execute(CALLS, {"conversation": conversation, "first": rows[0]["id"]}).fetchall()
@@ -131,4 +140,4 @@ def extra_of(message: Message) -> str:
             "partial": message.partial,
             "notice": message.notice,
         }
-    return json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
+    return json_text({key: value for key, value in fields.items() if value})

@@ -1,8 +1,7 @@
 """Turns: what a conversation works on next, and each thing that a turn commits on its way."""
 
-import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +14,7 @@ from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolRes
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, outbox, usage
-from zerobot.store.columns import stamp
+from zerobot.store.columns import json_text, stamp, storable
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope
 from zerobot.store.history import NEVER_FINISHED, extra_of, load_history
@@ -52,6 +51,8 @@ BEGIN = """
 """
 TAKE = "UPDATE inbox SET state = 'taken', turn_id = :turn WHERE id = :id"
 SET_STATE = "UPDATE turns SET state = :state WHERE id = :turn AND state <> 'finished'"
+# Only crashes in a row count: a turn that came this far is not what brings the process down.
+SET_ASIDE = "UPDATE turns SET state = :state, crashes = 0 WHERE id = :turn AND state <> 'finished'"
 UNDECIDED = "SELECT count(*) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 LAST_SHOWN = "SELECT max(coalesce(shown_at, '9999')) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 
@@ -175,8 +176,11 @@ class Turns:
         return [decode_envelope(row[0]) for row in rows]
 
     async def history(self, turn: Turn) -> History:
-        """The conversation in the model's view, with what this turn has committed so far."""
-        return await self._database.read(lambda db: load_history(db, turn.conversation))
+        """The conversation in the model's view, with what this turn has committed so far.
+
+        Of a turn that began before a reset it is only what the turn itself has committed.
+        """
+        return await self._database.read(lambda db: load_history(db, turn.conversation, turn.id))
 
     async def move_window(self, conversation: ConversationId, seq: int) -> None:
         """Let the model's view begin with the message `seq` from now on."""
@@ -188,13 +192,17 @@ class Turns:
 
     async def set_input(self, message: UserMessage) -> None:
         """Store what became of an input's attachments."""
-        fields = {"text": message.text, "extra": extra_of(message), "seq": message.seq}
+        fields = {"text": storable(message.text), "extra": extra_of(message), "seq": message.seq}
         await self._database.write(lambda db: db.execute(SET_EXTRA, fields))
 
     async def record_step(
         self, turn: Turn, message: AssistantMessage | None, attempts: Sequence[AttemptUsage], steps: int
     ) -> AssistantMessage | None:
-        """Store a model's answer with its calls and its cost; returns it with its sequence number and wire ids."""
+        """Store a model's answer with its calls, results that they have already, and its cost.
+
+        Returns:
+            The message as stored: with its sequence number, its wire ids, and texts that UTF-8 can hold.
+        """
         now = self._now()
 
         def transaction(db: sqlite3.Connection) -> AssistantMessage | None:
@@ -203,9 +211,10 @@ class Turns:
 
         return await self._database.write(transaction)
 
-    async def set_arguments(self, call: CallId, arguments: str) -> None:
+    async def set_arguments(self, call: CallId, arguments: Mapping[str, object]) -> None:
         """Replace the arguments of a call that has not started (a prepare hook did it)."""
-        await self._database.write(lambda db: db.execute(SET_ARGUMENTS, {"call": call, "arguments": arguments}))
+        fields = {"call": call, "arguments": json_text(arguments)}
+        await self._database.write(lambda db: db.execute(SET_ARGUMENTS, fields))
 
     async def start_call(self, call: CallId) -> bool:
         """Commit that a call starts now; False when it had started or ended before: then it must not run."""
@@ -237,7 +246,7 @@ class Turns:
                 approvals.insert(db, request.approval)
                 for place in request.places:
                     approvals.insert_prompt(db, request.approval.id, place)
-            db.execute(SET_STATE, {"state": "paused", "turn": turn.id})
+            db.execute(SET_ASIDE, {"state": "paused", "turn": turn.id})
             if not settled:
                 return None
             db.execute(SETTLED, {"seq": last_seq, "turn": turn.id})
@@ -251,7 +260,7 @@ class Turns:
 
         def transaction(db: sqlite3.Connection) -> None:
             _count(db, turn, attempts, steps, now)
-            db.execute(SET_STATE, {"state": "suspended", "turn": turn.id})
+            db.execute(SET_ASIDE, {"state": "suspended", "turn": turn.id})
 
         await self._database.write(transaction)
 
@@ -278,11 +287,10 @@ def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, 
     rows = db.execute(WAITING, {"conversation": conversation}).fetchall()
     if not rows:
         return NextWork(None)
-    taken = [row for row in rows if row["album"] == rows[0]["album"]] if rows[0]["album"] else rows[:1]
-    if taken[0]["album"]:
-        complete_at = datetime.fromisoformat(taken[-1]["accepted_at"]) + ALBUM_QUIET
-        if complete_at > now:
-            return NextWork(None, look_again=complete_at)
+    taken = _next_input(rows)
+    complete_at = _complete_at(taken)
+    if complete_at is not None and complete_at > now:
+        return NextWork(None, look_again=complete_at)
     envelopes = [decode_envelope(row["envelope"]) for row in taken]
     head = envelopes[0]
     turn = new_turn_id()
@@ -293,7 +301,7 @@ def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, 
         "epoch": epoch,
         "origin": TurnOrigin.USER,
         "asker": str(head.sender),
-        "asker_name": head.sender_name,
+        "asker_name": storable(head.sender_name),
         "reply_to": head.message_id,
         "preface": preface,
         "now": stamp(now),
@@ -304,6 +312,17 @@ def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, 
     _insert_input(db, conversation, turn, envelopes, now)
     row = db.execute(TURN_BY_ID, {"turn": turn}).fetchone()
     return NextWork(turn_of(row, resumed=False))
+
+
+def _next_input(waiting: list[sqlite3.Row]) -> list[sqlite3.Row]:
+    """The oldest waiting event, with the other events of its album."""
+    album = waiting[0]["album"]
+    return [row for row in waiting if row["album"] == album] if album else waiting[:1]
+
+
+def _complete_at(taken: list[sqlite3.Row]) -> datetime | None:
+    """When nothing more of an album is to be expected; None for what is no album."""
+    return datetime.fromisoformat(taken[-1]["accepted_at"]) + ALBUM_QUIET if taken[0]["album"] else None
 
 
 def _insert_input(
@@ -320,7 +339,7 @@ def _insert_input(
         "conversation": conversation,
         "turn": turn,
         "role": "user",
-        "text": message.text,
+        "text": storable(message.text),
         "extra": extra_of(message),
         "now": stamp(now),
     }
@@ -344,6 +363,9 @@ def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, n
     envelope = decode_envelope(rows[0]["envelope"])
     if rows[0]["accepted_at"] <= shown or not supersedes(WaitingInput(envelope=envelope, asker=turn.asker)):
         return NextWork(None, waits_for=turn)
+    complete_at = _complete_at(_next_input(rows))
+    if complete_at is not None and complete_at > now:
+        return NextWork(None, look_again=complete_at)
     tools = _close_open_calls(
         db, turn, ResultCode.NOT_RUN, "This call did not run: a new message came before anybody decided.", now
     )
@@ -353,7 +375,7 @@ def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, n
     preface = f"(The earlier request, {', '.join(tools)}, did not run.)"
     begun = _begin(db, turn.conversation, now, preface)
     asked = tuple(approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn)
-    return NextWork(begun.turn, Superseded(turn, asked), begun.look_again)
+    return NextWork(begun.turn, Superseded(turn, asked))
 
 
 def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text: str, now: datetime) -> list[str]:
@@ -366,6 +388,7 @@ def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text
 
 
 def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage, now: str) -> AssistantMessage:
+    message = replace(message, text=storable(message.text))
     fields = {
         "conversation": turn.conversation,
         "turn": turn.id,
@@ -377,9 +400,10 @@ def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage
     seq = int(db.execute(INSERT_MESSAGE, fields).fetchone()[0])
     calls = []
     for call in message.calls:
-        wire_id = call.wire_id
+        wire_id = storable(call.wire_id)
         if not wire_id or db.execute(WIRE_ID_TAKEN, {"conversation": turn.conversation, "wire_id": wire_id}).fetchone():
             wire_id = call.id
+        stored = replace(call, wire_id=wire_id, name=storable(call.name), raw_arguments=storable(call.raw_arguments))
         row = {
             "id": call.id,
             "message": seq,
@@ -387,12 +411,13 @@ def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage
             "turn": turn.id,
             "position": call.position,
             "wire_id": wire_id,
-            "name": call.name,
-            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
-            "raw_arguments": call.raw_arguments,
+            "name": stored.name,
+            "arguments": json_text(call.arguments),
+            "raw_arguments": stored.raw_arguments,
         }
         db.execute(INSERT_CALL, row)
-        calls.append(replace(call, wire_id=wire_id))
+        calls.append(stored)
+    _finish_calls(db, [(call.id, call.result) for call in calls if call.result is not None], now)
     return replace(message, seq=seq, calls=tuple(calls))
 
 

@@ -58,7 +58,7 @@ class WatchedDatabase(Database):
             skip: How many such writes pass before.
             times: How many are caught.
         """
-        self._traps.append(_Trap(fate, lambda name: name.startswith(point), skip, times))
+        self._traps.append(_Trap(fate, lambda method: point in ("", method), skip, times))
 
     def die(self) -> None:
         """The process is gone now."""
@@ -67,7 +67,7 @@ class WatchedDatabase(Database):
     async def write(self, function: Transaction[T]) -> T:
         """See `Database`."""
         await self._unless_dead()
-        fate = self._fate(getattr(function, "__qualname__", ""))
+        fate = self._fate(getattr(function, "__qualname__", "").partition(".<locals>")[0])
         if fate is Fate.REFUSED:
             raise StorageError("the database refused: the test wants it so")
         if fate is Fate.DIES_BEFORE:
@@ -95,9 +95,9 @@ class WatchedDatabase(Database):
         await self._unless_dead()
         return result
 
-    def _fate(self, name: str) -> Fate | None:
+    def _fate(self, method: str) -> Fate | None:
         for trap in self._traps:
-            if not trap.times or not trap.hits(name):
+            if not trap.times or not trap.hits(method):
                 continue
             if trap.skip:
                 trap.skip -= 1

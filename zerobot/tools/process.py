@@ -88,23 +88,22 @@ async def run_command(command: Command, progress: Callable[[str], None]) -> Ende
         raise
     finally:
         os.close(report)
-    reading = asyncio.create_task(_collect(keeper, output, progress), name="command output")
     timed_out = False
     try:
-        async with asyncio.timeout(command.seconds):
-            await keeper.wait()
-    except TimeoutError:
-        timed_out = True
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(_collect(keeper, output, progress), name="command output")
+            try:
+                async with asyncio.timeout(command.seconds):
+                    await keeper.wait()
+            except TimeoutError:
+                timed_out = True
+            finally:
+                await _stop(keeper)
+                # A process that cannot be ended may hold the pipe for ever.
+                await asyncio.wait([reading], timeout=DRAIN)
+                reading.cancel()
     finally:
-        try:
-            await _stop(keeper)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN):
-                    # A process that cannot be ended may hold the pipe for ever.
-                    await asyncio.shield(reading)
-        finally:
-            reading.cancel()
-            report_text = _read_all(report_end)
+        report_text = _read_all(report_end)
     told = json.loads(report_text) if report_text else {}
     return Ended(output=output.text(), status=told.get("status"), timed_out=timed_out, left=told.get("left", 0))
 

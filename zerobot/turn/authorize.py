@@ -1,6 +1,5 @@
 """Phases A to C for one call: is it sound, what do the hooks say, and may it run."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -140,7 +139,7 @@ async def _prepare(kit: TurnKit, call: RecordedCall, batch: Sequence[RecordedCal
         if isinstance(said, Block | Answer):
             return _from_hook(call, said)
         if isinstance(said, Replace):
-            await kit.turns.set_arguments(call.id, json.dumps(dict(said.arguments), ensure_ascii=False))
+            await kit.turns.set_arguments(call.id, said.arguments)
             call = replace(call, arguments=said.arguments)
     return call
 
@@ -195,5 +194,5 @@ async def _ask(kit: TurnKit, turn: Turn, judged: Allowed, digest: str, refused: 
 
 
 def in_the_way(waiting: Mapping[CallId, Execution], execution: Execution) -> bool:
-    """Whether a call touches what a waiting call before it touches: then it waits for that decision too."""
-    return any(execution.accesses.conflict_with(other.accesses) for other in waiting.values())
+    """Whether a call must wait for the decision on one before it: both touch the same, or that one ends the batch."""
+    return any(other.stop_batch or execution.accesses.conflict_with(other.accesses) for other in waiting.values())

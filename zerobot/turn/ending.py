@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from zerobot.core.errors import ProviderError, ZerobotError
+from zerobot.core.errors import ProviderError, StorageError, ZerobotError
 from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnError
 from zerobot.core.ids import CallId, ReplyId, new_call_id
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
-from zerobot.core.model import ModelAnswer
+from zerobot.core.model import Finish, ModelAnswer
 from zerobot.core.usage import Usage
 from zerobot.store.turn_rows import AttemptUsage, Ending, Turn
 from zerobot.turn import notices
@@ -98,8 +98,9 @@ class Ender:
 
     async def at_step_limit(self, closing: ModelAnswer | None) -> TurnEnd:
         """The step limit is reached; `closing` is the answer to the closing request, if there was one."""
-        text = closing.text if closing else ""
-        words = notices.STEP_LIMIT if text.strip() else notices.STEP_LIMIT_SILENT
+        said = closing.text if closing and closing.finish is not Finish.FILTER else ""
+        text = said if said.strip() else ""
+        words = notices.STEP_LIMIT if text else notices.STEP_LIMIT_SILENT
         notice = words.format(steps=self._kit.limits.max_steps)
         message = AssistantMessage(seq=0, turn=self._turn.id, text=text or notice, notice=notice if text else "")
         return await self._finish(StopReason.STEP_LIMIT, message, notice=notice if text else "")
@@ -118,6 +119,11 @@ class Ender:
         notice = notices.STOPPED if user else notices.TIMED_OUT
         reason = StopReason.CANCELLED if user else StopReason.ABORTED
         return await self._finish(reason, self._partial(notice), notice=notice, results=self._close(not_started(cause)))
+
+    async def pause_not_saved(self) -> TurnEnd:
+        """An approval was needed and the pause could not be stored."""
+        error = TurnError("storage", "the pause could not be saved")
+        return await self._failed(notices.ERROR_MARK + StorageError.user_text, error)
 
     async def model_failed(self, error: ProviderError) -> TurnEnd:
         """No model answered."""

@@ -109,8 +109,8 @@ class Asking:
         """Seconds until the next try of the same model; None when there is none."""
         if not error.retryable or attempt > route.max_retries:
             return None
-        wait = error.retry_after
-        if wait is None:
+        wait = error.retry_after or 0.0
+        if wait <= 0:
             wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
             wait *= 1 + random.uniform(0, JITTER)  # noqa: S311 - no secret
         return wait if self._waited + wait <= route.retry_cap else None

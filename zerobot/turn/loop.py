@@ -6,10 +6,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from zerobot.core.errors import ProviderError, StorageError
-from zerobot.core.events import StepFinished, StepReason, StepStarted, TextShown, TurnStarted, UsageCounted
-from zerobot.core.log import BoundLog
+from zerobot.core.events import (
+    StepFinished,
+    StepReason,
+    StepStarted,
+    TextShown,
+    TurnEvent,
+    TurnStarted,
+    UsageCounted,
+)
+from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.model import ModelAnswer
 from zerobot.store.turn_rows import Turn
+from zerobot.turn import notices
 from zerobot.turn.decide import Decision, decide
 from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, total
 from zerobot.turn.generate import Asking
@@ -37,6 +46,7 @@ async def run_tool_call_loop(kit: TurnKit, turn: Turn, emit: Emit, stop: StopSig
     """
     ids = {"channel": turn.place.channel, "conversation": turn.conversation, "turn": turn.id}
     kit = replace(kit, log=BoundLog(kit.log, **ids))
+    emit = _isolated(emit, kit.log)
     transcript = await open_transcript(kit, turn)
     progress = Progress(turn.steps, [])
     end = Ender(kit, turn, transcript, emit, progress)
@@ -58,6 +68,18 @@ async def run_tool_call_loop(kit: TurnKit, turn: Turn, emit: Emit, stop: StopSig
     except Exception as error:  # noqa: BLE001 - a bug ends the turn with a word to the chat instead of silence
         kit.log("turn.crashed", level="error", error=error)
         return await end.broken(error)
+
+
+def _isolated(emit: Emit, log: EventLog) -> Emit:
+    """Keep whoever watches a turn from hurting it (turn-engine spec K8)."""
+
+    def isolated(event: TurnEvent) -> None:
+        try:
+            emit(event)
+        except Exception as error:  # noqa: BLE001 - a watcher may raise anything; the turn does not care
+            log("listener.failed", level="error", error=error, turn_event=type(event).__name__)
+
+    return isolated
 
 
 @contextmanager
@@ -103,6 +125,8 @@ class _Loop:
                 if outcome.end is RoundEnd.PAUSED:
                     return TurnEnd(None, outcome.reply)
                 self._seal(StepReason.TOOL_USE)
+                if outcome.end is RoundEnd.NOT_SAVED:
+                    return await self._end.pause_not_saved()
                 if outcome.end is RoundEnd.STOP_TURN:
                     return await self._end.by_tool()
             elif self._at_limit():
@@ -125,13 +149,17 @@ class _Loop:
         if decision.stop is not None:
             return await self._last_step(answer, decision)
         message = answer_message(self._turn, answer)
+        paused = decision.step is StepReason.PAUSED
+        if paused:
+            # What an answer asked for before it broke off may be incomplete: it is on record, and does not run.
+            message = replace(message, calls=tuple(replace(call, result=notices.CUT_OFF) for call in message.calls))
         stored = await self._kit.turns.record_step(
             self._turn, None if message.says_nothing else message, self._progress.pending, self._progress.steps
         )
         self._progress.recorded()
         if stored is not None:
             self._transcript.add(stored)
-        if decision.step is StepReason.PAUSED:
+        if paused:
             self._progress.provider_paused = True
             self._seal(decision.step)
         return None

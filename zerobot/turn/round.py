@@ -7,7 +7,7 @@ from enum import StrEnum
 from zerobot.core.errors import StorageError
 from zerobot.core.events import ApprovalsRequested, ToolFinished
 from zerobot.core.ids import CallId, ReplyId
-from zerobot.core.messages import AssistantMessage
+from zerobot.core.messages import AssistantMessage, ToolResult
 from zerobot.core.tools import Execution
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
@@ -24,6 +24,8 @@ class RoundEnd(StrEnum):
 
     NEXT_STEP = "next_step"
     PAUSED = "paused"
+    NOT_SAVED = "not_saved"
+    """The pause could not be stored; nothing is asked."""
     STOP_TURN = "stop_turn"
 
 
@@ -47,20 +49,19 @@ async def run_round(
     Raises:
         StorageError: Something could not be stored; nothing runs that is not on record.
     """
-    plans = await plan_round(kit, turn, opened.open_calls)
+    plans = await stop.unless_stopped(plan_round(kit, turn, opened.open_calls))
+    for plan in plans:
+        transcript.set_arguments(plan.call.id, plan.call.arguments)
     settled = [plan for plan in plans if isinstance(plan, Settled)]
     for plan in settled:
         await _commit(kit, turn, transcript, emit, plan)
     if any(plan.stop_turn for plan in settled):
-        await _skip_rest(kit, turn, transcript, emit, plans)
+        await _close_rest(kit, turn, transcript, emit, notices.SKIPPED)
         return RoundOutcome(RoundEnd.STOP_TURN)
-    runnable = _runnable(plans)
-    for allowed in runnable:
-        transcript.set_arguments(allowed.call.id, allowed.call.arguments)
-    ran = await Runner(kit, turn, transcript, emit, stop).run(runnable)
+    ran = await Runner(kit, turn, transcript, emit, stop).run(_runnable(plans))
     stop.check()
     if any(outcome.stop_turn for outcome in ran):
-        await _skip_rest(kit, turn, transcript, emit, plans)
+        await _close_rest(kit, turn, transcript, emit, notices.SKIPPED)
         return RoundOutcome(RoundEnd.STOP_TURN)
     waiting = [plan for plan in plans if isinstance(plan, Waiting)]
     if not waiting:
@@ -90,23 +91,17 @@ async def _commit(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, 
     emit(ToolFinished(plan.call.id, plan.call.name, result.code))
 
 
-async def _skip_rest(
-    kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, plans: Sequence[Allowed | Settled | Waiting]
-) -> None:
-    """Close what is still open after something ended the turn."""
+async def _close_rest(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, result: ToolResult) -> None:
+    """Close what is still open of a round that does not go on."""
     opened = transcript.open_round
-    still_open = {call.id for call in opened.open_calls} if opened else set()
-    for plan in plans:
-        if plan.call.id in still_open:
-            await _commit(kit, turn, transcript, emit, Settled(plan.call, notices.SKIPPED))
+    for call in opened.open_calls if opened else ():
+        await _commit(kit, turn, transcript, emit, Settled(call, result))
 
 
 async def _pause(
     kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, waiting: Sequence[Waiting]
 ) -> RoundOutcome:
     """Save the pause, then tell about it. What cannot be saved is not asked for."""
-    for plan in waiting:
-        transcript.set_arguments(plan.call.id, plan.call.arguments)
     said = transcript.text_since(turn.id, turn.settled_seq)
     settled = join_texts([turn.preface, said]) if said else ""
     requests = [plan.request for plan in waiting]
@@ -114,9 +109,8 @@ async def _pause(
         reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
     except StorageError as error:
         kit.log("approval.not_saved", level="error", error=error)
-        for plan in waiting:
-            await _commit(kit, turn, transcript, emit, Settled(plan.call, notices.NOT_SAVED))
-        return RoundOutcome(RoundEnd.NEXT_STEP)
+        await _close_rest(kit, turn, transcript, emit, notices.NOT_SAVED)
+        return RoundOutcome(RoundEnd.NOT_SAVED)
     for request in requests:
         asked = request.approval
         kit.log("approval.requested", approval=asked.id, tool_call=asked.call, tool=asked.tool, rule=asked.rule)

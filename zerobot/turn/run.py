@@ -108,7 +108,7 @@ class Runner:
         context = ToolContext(
             conversation=self._turn.conversation, turn=self._turn.id, call=call.call.id, progress=progress
         )
-        task = asyncio.ensure_future(call.execution.run(context))
+        task = asyncio.create_task(_started(call, context))
         stopped = asyncio.create_task(self._stop.wait())
         try:
             waits = {task, stopped}
@@ -126,7 +126,7 @@ class Runner:
                 task.cancel()
                 self._kit.strays.adopt(task)
 
-    def _outcome(self, call: Allowed, task: "asyncio.Future[ToolOutput]") -> ToolOutput | ToolResult:
+    def _outcome(self, call: Allowed, task: asyncio.Task[ToolOutput]) -> ToolOutput | ToolResult:
         if task.cancelled():
             return ToolResult(code=ResultCode.FAILED, text="The tool gave up while it ran; what it did is not known.")
         error = task.exception()
@@ -134,6 +134,11 @@ class Runner:
             return task.result()
         self._kit.log("tool.failed", level="error", error=error, tool=call.call.name, tool_call=call.call.id)
         return ToolResult(code=ResultCode.FAILED, text=f"The tool failed: {type(error).__name__}: {error}")
+
+
+async def _started(call: Allowed, context: ToolContext) -> ToolOutput:
+    """Start a tool inside its task, so that one that raises before it awaits anything fails like any other."""
+    return await call.execution.run(context)
 
 
 def _must_wait(call: Allowed, earlier: Allowed) -> bool:

@@ -5,6 +5,7 @@ from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
 from zerobot.core.tools import ToolOutput
 from zerobot.security.digest import arguments_digest
 from zerobot.security.receipts import ReceiptClaim, sign_receipt
+from zerobot.store.columns import storable
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.kit import TurnKit
@@ -45,7 +46,7 @@ async def settle(kit: TurnKit, turn: Turn, call: RecordedCall, result: ToolResul
         result = ToolResult(
             code=ResultCode.WITHHELD, text="The tool ran, but its result could not be checked and is withheld."
         )
-    text = shorten(result.text, kit.limits.result_characters)
+    text = storable(shorten(result.text, kit.limits.result_characters))
     claim = ReceiptClaim(
         conversation=turn.conversation,
         turn=turn.id,

@@ -32,9 +32,13 @@ def message_text(message: Message) -> Text:
 
 
 def asked_text(asked: Asked) -> Text:
-    """All lines of a prompt, and the whole request below them when some line was cut."""
+    """All lines of an open prompt, and the whole request below them when some line was cut; of a settled one the outcome.
+
+    What was asked stands on the screen already.
+    """
     text = Text()
-    for kind, label, line in asked.lines:
+    outcome = [line for line in asked.lines if line[0] == "outcome"]
+    for kind, label, line in asked.lines if asked.open or not outcome else outcome:
         if text:
             text.append("\n")
         if label:

@@ -13,7 +13,8 @@ from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, merge_formatte
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.output import Output
+from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import Console
 from rich.text import Text
 
@@ -37,6 +38,14 @@ def open_history(path: Path | None) -> History:
     return FileHistory(str(path))
 
 
+def _output() -> Output:
+    """The screen, without questions for the cursor's place: what knows it would draw down to the last line."""
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+    return output
+
+
 class Talk:
     """One person's conversation."""
 
@@ -56,7 +65,12 @@ class Talk:
         """The prompt whose denial waits for its reason."""
         self._stopping = False
         self._session: PromptSession[str] = PromptSession(
-            history=history, key_bindings=self._keys(), input=input, output=output, erase_when_done=True
+            history=history,
+            key_bindings=self._keys(),
+            input=input,
+            output=output or _output(),
+            erase_when_done=True,
+            reserve_space_for_menu=0,
         )
 
     async def run(self, welcome: str) -> None:
