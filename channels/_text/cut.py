@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from channels._text.measure import is_between_clusters
@@ -40,35 +39,6 @@ def cut(text: str, limit: int, measure: Measure = len, keep: Sequence[Range] = (
         end = next_cut(text, start, limit, measure, keep)
         pieces.append(text[start:end])
         start = end
-    return pieces
-
-
-def cut_fenced(markdown: str, limit: int, measure: Measure = len) -> list[str]:
-    """Cut a Markdown text so that each piece is well formed on its own.
-
-    A fenced block that must be cut is closed at the end of a piece and opened again, with its language, in the next;
-    both are counted inside the limit. A limit that has no room for them cuts the text as any other.
-
-    Args:
-        markdown: As `find_fences` takes it.
-        limit: See `cut`.
-        measure: See `cut`.
-    """
-    fences = find_fences(markdown)
-    if not fences:
-        return cut(markdown, limit, measure)
-    if fences[-1].is_open:
-        markdown = markdown.removesuffix("\n") + "\n" + fences[-1].closing
-        fences = find_fences(markdown)
-    closing_room = max(measure("\n" + fence.closing) for fence in fences)
-    if max(measure(fence.opening + "\n") for fence in fences) + closing_room >= limit:
-        return cut(markdown, limit, measure)
-    cutter = _FenceCutter(markdown, fences, limit, closing_room, measure)
-    pieces: list[str] = []
-    rest = _Rest(0)
-    while rest.start < len(markdown):
-        piece, rest = cutter.next_piece(rest)
-        pieces.append(piece)
     return pieces
 
 
@@ -155,108 +125,3 @@ def _is_in_reference(text: str, place: int) -> bool:
         return False
     end = text.find(";", start, start + _LONGEST_REFERENCE)
     return end >= place and text[start + 1 : end].lstrip("#").isalnum()
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """A fenced block in a Markdown text; places are in code points."""
-
-    start: int
-    body: int
-    """Where its first line of code begins."""
-    body_end: int
-    """Where its closing line begins, or the text ends."""
-    end: int
-    opening: str
-    """The opening line without its line feed: marks and language."""
-    is_open: bool = False
-    """The text ends inside it."""
-
-    @property
-    def closing(self) -> str:
-        """The marks that close it, on a line of their own."""
-        return _fence_marks(self.opening)
-
-
-def find_fences(markdown: str) -> list[Fence]:
-    """Return the fenced blocks of a text that a renderer wrote: none of them in a list or a quote."""
-    fences: list[Fence] = []
-    opened: Fence | None = None
-    place = 0
-    for line in markdown.split("\n"):
-        after = min(place + len(line) + 1, len(markdown))
-        marks = _fence_marks(line)
-        if opened is None:
-            if marks:
-                opened = Fence(place, after, len(markdown), len(markdown), line, is_open=True)
-        elif marks.startswith(opened.closing) and line.strip() == marks:
-            fences.append(Fence(opened.start, opened.body, place, after, opened.opening))
-            opened = None
-        place = after
-    return [*fences, opened] if opened else fences
-
-
-def _fence_marks(line: str) -> str:
-    """Return the fence marks that a line begins with, or nothing."""
-    body = line.lstrip(" ")
-    if len(line) - len(body) > 3 or body[:3] not in {"```", "~~~"}:
-        return ""
-    marks = body[: len(body) - len(body.lstrip(body[0]))]
-    return "" if body[0] == "`" and "`" in body[len(marks) :] else marks
-
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """What is still to be cut."""
-
-    start: int
-    opening: str = ""
-    """The line that opens again the fenced block in which it begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class _FenceCutter:
-    text: str
-    fences: Sequence[Fence]
-    limit: int
-    closing_room: int
-    measure: Measure
-
-    def next_piece(self, rest: _Rest) -> tuple[str, _Rest]:
-        """Return the next piece, and what is left after it."""
-        room = self.limit - self.measure(rest.opening)
-        end = self._cut(rest.start, room)
-        if self._around(end) is None:
-            return rest.opening + self.text[rest.start : end], _Rest(end)
-        end = self._cut(rest.start, room - self.closing_room)
-        fence = self._around(end)
-        if fence is None:
-            return rest.opening + self.text[rest.start : end], _Rest(end)
-        if end <= fence.body and rest.start < fence.start:
-            return self.text[rest.start : fence.start], _Rest(fence.start)
-        if end <= fence.body:  # the block begins here: its opening line alone is no piece
-            head = self.measure(self.text[rest.start : fence.body])
-            end = self._cut(fence.body, room - self.closing_room - head)
-        end = min(end, fence.body_end)
-        piece = rest.opening + self.text[rest.start : end].removesuffix("\n") + "\n" + fence.closing
-        if end == fence.body_end:
-            return piece, _Rest(fence.end)
-        return piece, _Rest(end, fence.opening + "\n")
-
-    def _cut(self, start: int, room: int) -> int:
-        keep = [(fence.start, fence.end) for fence in self.fences]
-        end = next_cut(self.text, start, room, self.measure, keep)
-        # A line cut before marks that were in its middle would make them the beginning of a block.
-        while end > start + 1 and self.text[end - 1] != "\n" and self._begins_with_marks(end):
-            end -= 1
-        return end
-
-    def _begins_with_marks(self, place: int) -> bool:
-        end = self.text.find("\n", place)
-        return bool(_fence_marks(self.text[place : end if end >= 0 else None]))
-
-    def _around(self, place: int) -> Fence | None:
-        index = bisect_right(self.fences, place, key=lambda fence: fence.start) - 1
-        if index >= 0 and self.fences[index].start < place < self.fences[index].end:
-            return self.fences[index]
-        return None

@@ -425,3 +425,31 @@ async def test_a_view_of_a_channel_that_is_not_open_shows_nothing(house: House) 
         await house.clock.advance(5)
     assert house.channel.calls == []
     assert ref.turn == TurnId("t9")
+
+
+async def test_a_draft_that_was_on_record_but_not_sent_is_the_finals_to_send(house: House) -> None:
+    """The turn ends just before its first draft goes out: one message, without a mark, and at once."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(0.2)
+        reply = await house.outbox.open_of_turn(ref.turn)
+        assert reply is not None
+        assert [part.state for part in reply.parts] == [PartState.SENDING]
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(1)
+    assert [(call.text, call.at) for call in house.channel.of("send", "edit")] == [("Hello.", 0.2)]
+
+
+async def test_the_record_of_a_draft_says_what_was_sent(house: House) -> None:
+    """More text came between the record and the call: a final that equals the record only is edited in."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Yes"))
+        await house.clock.advance(0.2)
+        show(TextShown(" and no"))
+        await house.clock.advance(0.1)
+        assert house.channel.texts(ANN) == ["Yes and no"]
+        reply = await house.outbox.open_of_turn(ref.turn)
+        assert reply is not None
+        assert [part.body.text for part in reply.parts if part.body] == ["Yes and no"]

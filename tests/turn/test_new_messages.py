@@ -7,6 +7,7 @@ import pytest
 from zerobot.core.approvals import ApprovalState
 from zerobot.core.envelope import Acceptance
 from zerobot.core.events import Outcome, StopReason
+from zerobot.store.turn_rows import WaitingInput
 from zerobot.testing.house import House
 from zerobot.testing.model import call, says, step
 
@@ -67,8 +68,13 @@ async def test_a_message_from_before_the_request_was_shown_waits(house: House) -
 
 async def test_the_policy_is_told_who_asked_and_who_writes(house: House) -> None:
     """Decision 1: whether a message supersedes depends on its writer and on who asked for what is paused."""
-    seen = []
-    house.settings.supersedes = lambda waiting: bool(seen.append(waiting))
+    seen: list[WaitingInput] = []
+
+    def asks(waiting: WaitingInput) -> bool:
+        seen.append(waiting)
+        return False
+
+    house.settings.supersedes = asks
     house.model.answers(ASKING)
     await house.user.says("hi")
     await house.user.says("never mind")

@@ -20,6 +20,9 @@ from zerobot.store.outbox import PartState
 
 FIRST_DELAY = 0.25
 """Seconds from the first delta to the first draft: an answer that is complete by then is one call."""
+HEAD_START = 0.1
+"""Seconds before that in which the draft is put on record, so that no first word waits for a disk: with many turns at
+once their commits queue up. The cost: a process that dies within them leaves a message that looks as if it was sent."""
 LONGEST_BACKOFF = 30.0
 """Seconds between tries when a platform keeps failing."""
 
@@ -126,6 +129,7 @@ class TurnView:
                 work[0].cancel()
                 async with self._draft.calling:
                     work[1].cancel()
+            await self._draft.withdraw()
         finally:
             self._ended.set()
             self._done.set()
@@ -162,7 +166,11 @@ class TurnView:
         while True:
             await self._changed.wait()
             if self._first_at is not None:
-                await clock.sleep(max(not_before, self._first_at + FIRST_DELAY) - clock.monotonic())
+                first = self._first_at + FIRST_DELAY
+                await clock.sleep(first - HEAD_START - clock.monotonic())
+                if not await self._draft.prepare(self._bodies()):
+                    return
+                await clock.sleep(max(not_before, first) - clock.monotonic())
             self._changed.clear()
             if not self._draft.differs(self._bodies()):
                 continue
@@ -199,6 +207,7 @@ class Draft:
         self._bench = bench
         self._ended = ended
         self._reply: ReplyId | None = None
+        self._prepared: MessageBody | None = None
         self._edited: set[int] = set()
         self._faults = 0
 
@@ -216,6 +225,21 @@ class Draft:
             if part.platform_id:
                 self.shown[part.position] = Shown(part.platform_id, None)
         return not any(part.state is PartState.SENDING and not part.platform_id for part in reply.parts)
+
+    async def prepare(self, bodies: list[MessageBody]) -> bool:
+        """Put the first message on record before its time; False: the turn is over in the store."""
+        if self._reply is not None or not bodies:
+            return True
+        async with self.calling:
+            await self._begin(0, bodies[0])
+            self._prepared = bodies[0]
+        return self._reply is not None
+
+    async def withdraw(self) -> None:
+        """What was put on record and is not sent by the draft is the final's to send."""
+        if self._prepared is not None and self._reply is not None:
+            self._prepared = None
+            await self._bench.outbox.release_part(self._reply, 0)
 
     def differs(self, bodies: list[MessageBody]) -> bool:
         """Whether something else stands on the platform."""
@@ -263,12 +287,11 @@ class Draft:
     async def _send(self, position: int, body: MessageBody) -> bool:
         """Send a new message; False: the turn is over, so nothing was sent."""
         outbox, ref = self._bench.outbox, self._ref
+        prepared, self._prepared = self._prepared, None
+        if prepared is None:
+            await self._begin(position, body)
         if self._reply is None:
-            self._reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
-            if self._reply is None:
-                return False
-        else:
-            await outbox.begin_part(self._reply, position, body)
+            return False
         if self._ended.is_set():
             await outbox.release_part(self._reply, position)
             return False
@@ -286,8 +309,19 @@ class Draft:
             await outbox.release_part(self._reply, position)
             raise
         self.shown[position] = Shown(sent.id, body)
+        if prepared not in (None, body):
+            # The record says what stands there: by it the final is compared.
+            await outbox.begin_part(self._reply, position, body)
         await outbox.part_sent(self._reply, position, sent.id)
         return True
+
+    async def _begin(self, position: int, body: MessageBody) -> None:
+        """Put a message on record before it is sent; no reply afterwards: the turn is over in the store."""
+        outbox, ref = self._bench.outbox, self._ref
+        if self._reply is None:
+            self._reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
+        else:
+            await outbox.begin_part(self._reply, position, body)
 
     async def _edit(self, position: int, shown: Shown, body: MessageBody) -> None:
         """Change a message. The first time is noted: from then on the store cannot know what it shows."""

@@ -104,7 +104,7 @@ def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
             turn=TurnId(row["turn_id"]),
             text=row["text"],
             speaker=str(extra.get("speaker", "")),
-            files=tuple(StoredFile(**file) for file in _list(extra, "files")),
+            files=tuple(_file(file) for file in _list(extra, "files")),
             note=str(extra.get("note", "")),
         )
     return AssistantMessage(
@@ -116,6 +116,13 @@ def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
         partial=bool(extra.get("partial", False)),
         notice=str(extra.get("notice", "")),
     )
+
+
+def _file(fields: Mapping[str, object]) -> StoredFile:
+    kind, name, mime, path = (str(fields[key]) for key in ("kind", "name", "mime", "path"))
+    size = fields["size"]
+    assert isinstance(size, int), "written by extra_of below"
+    return StoredFile(kind=kind, name=name, mime=mime, size=size, path=path)
 
 
 def _list(extra: Mapping[str, object], key: str) -> list[dict[str, object]]:

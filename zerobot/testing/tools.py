@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from zerobot.core.ids import CallId
 from zerobot.core.tools import (
     EVERYTHING,
     NOTHING,
@@ -71,7 +72,7 @@ class ToolDouble:
                 raise BadArgumentsError(f"{key} must be of type {wanted.__name__}")
         label = self._label(arguments)
         return Execution(
-            run=lambda context: self._box.run(self.name, label, self._work(label, arguments, context)),
+            run=lambda context: self._box.run(self.name, label, context, self._work(label, arguments, context)),
             description=f"runs {label}",
             effects=frozenset({Effect.READ if self.kind.risk is Risk.LOW else Effect.WRITE}),
             risk=self.kind.risk,
@@ -94,6 +95,8 @@ class Toolbox(Mapping[str, Tool]):
         """Starts by tool."""
         self.started: list[str] = []
         """Labels, in the order of their starts."""
+        self.starts: Counter[CallId] = Counter()
+        """Starts by call: never more than one each."""
         self.ended: list[str] = []
         """Labels of calls that came to an end of any kind, in that order."""
         self._open = False
@@ -127,9 +130,10 @@ class Toolbox(Mapping[str, Tool]):
         async with self._changed:
             await self._changed.wait_for(lambda: set(labels) <= set(self.started))
 
-    async def run(self, name: str, label: str, work: Awaitable[ToolOutput]) -> ToolOutput:
+    async def run(self, name: str, label: str, context: ToolContext, work: Awaitable[ToolOutput]) -> ToolOutput:
         """Do a call's work, and keep its start and its end."""
         self.runs[name] += 1
+        self.starts[context.call] += 1
         await self._note(self.started, label)
         try:
             return await work

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from channels._text.layout import GUARD
 from channels._text.measure import utf16_len
-from channels.telegram.render import plain, render
+from channels.telegram.render import MESSAGE_LIMIT, plain, render
 from tests.channels.text.markdown_cases import Case, Seen, complaints, load_cases
 from tests.channels.text.strategies import markdown
 from zerobot.core.channel import MessageBody
@@ -125,7 +124,7 @@ def test_a_long_answer_arrives_whole(length: int) -> None:
     """The parts put together are the answer, each as full as Telegram takes it."""
     parts = [body.text for body in render("x" * length)]
     assert "".join(parts) == "x" * length
-    assert len(parts) == -(-length // 4096)
+    assert len(parts) == -(-length // MESSAGE_LIMIT)
 
 
 @pytest.mark.parametrize("text", ["a" * 4095 + "🧪" * 3000, "🧪" * 5000])
@@ -225,8 +224,8 @@ STORMS = (
 
 
 @pytest.mark.parametrize("source", STORMS, ids=lambda source: source[:4])
-def test_storms_of_marks_take_no_time(source: str) -> None:
-    """No text makes rendering slow; the bound is the one of the cases, far above what it takes."""
-    started = time.perf_counter()
-    render(source)
-    assert time.perf_counter() - started < 3
+def test_a_storm_of_marks_is_rendered_by_the_rules(source: str) -> None:
+    """No text sends rendering astray, however deep it nests; how long it takes is for the benchmarks to say."""
+    bodies = render(source)
+    assert bodies
+    assert [rule for body in bodies for rule in broken_rules(body)] == []

@@ -32,9 +32,9 @@ def message_text(message: Message) -> Text:
 
 
 def asked_text(asked: Asked) -> Text:
-    """All lines of an open prompt, and the whole request below them when some line was cut; of a settled one the outcome.
+    """All lines of an open prompt, and the whole request below them when some line was cut.
 
-    What was asked stands on the screen already.
+    Of a settled one only the outcome: what was asked stands on the screen already.
     """
     text = Text()
     outcome = [line for line in asked.lines if line[0] == "outcome"]

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from zerobot.cli.terminal.link import Link, new_message, new_press
 from zerobot.cli.terminal.paint import asked_text, message_text, note_text, to_ansi
-from zerobot.cli.terminal.transcript import Asked, Message, Note, Shown, Transcript
+from zerobot.cli.terminal.transcript import Asked, Ended, Message, Note, Shown, Transcript
 
 LEAVE = frozenset({"/quit", "/exit"})
 ROOM_BELOW = 4
@@ -88,6 +88,7 @@ class Talk:
             for task in (watching, reading):
                 task.cancel()
             await asyncio.wait((watching, reading))
+            self._print(*(text for shown in self._transcript.flush() if (text := self._text_of(shown)) is not None))
         for task in (reading, watching):
             if not task.cancelled():
                 task.result()
@@ -116,7 +117,8 @@ class Talk:
                 return asked_text(shown).append("\n")
             case Note():
                 return note_text(shown)
-        self._stopping = False
+            case Ended():
+                self._stopping = False
         return None
 
     async def _print_above(self, write: Callable[[], None]) -> None:

@@ -1,0 +1,74 @@
+"""Loaded by a daemon under test before anything else: ends that process by SIGKILL at a chosen commit.
+
+The folder stands on the PYTHONPATH of the daemon alone. `CRASH_AT` is `WHEN NUMBER WORDS`: `before` or `after` the
+commit of the NUMBERth write transaction in which a statement contained WORDS (none: of the NUMBERth at all). So the
+process dies between two commits, where no double of a platform or a model can hold it, and without a pause or a hook
+in the daemon.
+"""
+
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_LOCK = threading.Lock()
+
+
+class _Plan:
+    """When the process has to die, and how far it is from that."""
+
+    def __init__(self, text: str) -> None:
+        self.when, number, self.words = text.split(" ", 2)
+        self._left = int(number)
+
+    def is_reached(self) -> bool:
+        """Count a transaction that fits."""
+        with _LOCK:
+            self._left -= 1
+            return self._left == 0
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _connection_class(plan: _Plan) -> type[sqlite3.Connection]:
+    class DyingConnection(sqlite3.Connection):
+        """A connection whose commits are counted."""
+
+        _fits: bool | None = None
+        """Whether the open write transaction counts; None: there is none."""
+
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            if sql == "BEGIN IMMEDIATE":
+                self._fits = not plan.words
+            elif self._fits is not None and plan.words and plan.words in sql:
+                self._fits = True
+            if sql != "COMMIT" or self._fits is None:
+                return super().execute(sql, *rest)
+            dies = self._fits and plan.is_reached()
+            self._fits = None
+            if dies and plan.when == "before":
+                _die()
+            cursor = super().execute(sql, *rest)
+            if dies:
+                _die()
+            return cursor
+
+    return DyingConnection
+
+
+def _install(plan: _Plan) -> None:
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+    factory = _connection_class(plan)
+
+    def dying_connect(*args: Any, **options: Any) -> sqlite3.Connection:
+        return connect(*args, factory=factory, **options)
+
+    sqlite3.connect = dying_connect
+
+
+if text := os.environ.get("CRASH_AT"):
+    _install(_Plan(text))
