@@ -2,21 +2,24 @@
 
 import asyncio
 import os
+import signal
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.platforms.daemon_process import PATIENCE, DaemonProcess, write_config
-from tests.platforms.model_script import Step, calls
+from tests.platforms.daemon_process import PATIENCE, DaemonProcess
 from tests.platforms.model_server import ModelServer
 from tests.platforms.telegram_server import TelegramServer
-from tests.platforms.telegram_world import Chat, Message
+from tests.platforms.telegram_world import Message
 
 AT_COMMIT = Path(__file__).parent / "at_commit"
 REPEAT = "possibly a repeat"
 """What a message says that may have been sent before."""
+INTERRUPTED = "INTERRUPTED"
+FREE, ASKED, HELD = "sh free.sh", "sh asked.sh", "sh held.sh"
+"""Commands: one that needs no approval, one that does, one that needs none and runs until the test lets it end."""
 
 CONFIG = """
 [daemon]
@@ -50,40 +53,40 @@ class World:
         folder: For the configuration, the state directory and the tools' traces.
         model: Answers from a script.
         telegram: The platform.
-        grace: `shutdown_grace`.
     """
 
-    def __init__(self, folder: Path, model: ModelServer, telegram: TelegramServer, grace: str = "20s") -> None:
+    def __init__(self, folder: Path, model: ModelServer, telegram: TelegramServer) -> None:
         self.model = model
         self.telegram = telegram
         self.ann = telegram.user("1001")
         self.chat = self.ann.chat
-        self.state = folder / "state"
-        self.workspace = self.state / "workspace"
-        self.workspace.mkdir(parents=True, mode=0o700)
-        self.state.chmod(0o700)
-        self._runs = self.workspace / "runs"
-        for name in ("free", "asked", "held"):
-            script = f"echo {name} >> runs\n"
-            script += "read line < gate\n" if name == "held" else f"echo {name} ran\n"
-            (self.workspace / f"{name}.sh").write_text(script)
-        os.mkfifo(self.workspace / "gate")
         self.config = folder / "zerobot.toml"
-        self.config.write_text(
-            CONFIG.format(
-                state=self.state,
-                grace=grace,
-                key=model.key,
-                url=model.openai_url,
-                token=telegram.token,
-                api_base=telegram.api_base,
-            )
+        self._state = folder / "state"
+        self._workspace = self._state / "workspace"
+        self._state.mkdir(mode=0o700)
+        self._workspace.mkdir(mode=0o700)
+        for name in ("free", "asked", "held"):
+            waits = "read line < gate\n" if name == "held" else ""
+            (self._workspace / f"{name}.sh").write_text(f"echo {name} $$ >> runs\n{waits}echo {name} ran\n")
+        os.mkfifo(self._workspace / "gate")
+        self.configure()
+
+    def configure(self, *, grace: str = "20s") -> None:
+        """Write the configuration; `grace` is `shutdown_grace`."""
+        text = CONFIG.format(
+            state=self._state,
+            grace=grace,
+            key=self.model.key,
+            url=self.model.openai_url,
+            token=self.telegram.token,
+            api_base=self.telegram.api_base,
         )
+        self.config.write_text(text, encoding="utf-8")
         self.config.chmod(0o600)
 
     @asynccontextmanager
     async def daemon(self, crash_at: str = "") -> AsyncIterator[DaemonProcess]:
-        """Run the daemon; whatever it prints must be an event, and none may tell of a fault inside it.
+        """Run the daemon; whatever it prints must be an event, and none may tell of a fault of its own.
 
         Args:
             crash_at: See `at_commit/sitecustomize.py`; empty: it dies when it is killed.
@@ -92,36 +95,95 @@ class World:
         async with DaemonProcess(self.config, environ) as daemon:
             yield daemon
         assert daemon.other_lines == []
-        faults = [event for event in daemon.events if event["level"] == "error"]
-        assert faults == []
+        assert [event for event in daemon.events if event["level"] == "error"] == []
 
-    async def dies(self, crash_at: str, does: Any = None) -> None:
-        """Run a daemon until it dies at a commit."""
+    async def dies(self, crash_at: str, does: Callable[[], object] | None = None) -> None:
+        """Run a daemon until it dies at a commit, while somebody does something once it is ready."""
         async with self.daemon(crash_at) as daemon:
             if does is not None:
-                await does(daemon)
-            assert await daemon.ended() == -9
+                await daemon.ready()
+                does()
+            await self.until_dead(daemon)
 
-    def runs(self, name: str) -> int:
-        """How often a script has run."""
-        return self._runs.read_text().split().count(name) if self._runs.exists() else 0
+    async def until_dead(self, daemon: DaemonProcess) -> None:
+        """Wait until a daemon has died by SIGKILL."""
+        assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
 
-    async def until_held(self) -> None:
-        """Wait until `held.sh` runs; `release` ends it."""
-        gate = await asyncio.to_thread(_open_when_read, self.workspace / "gate")
-        self._gate = gate
+    def says(self, text: str = "please") -> Callable[[], Message]:
+        """Ann writes something, when she is asked to."""
+        return lambda: self.ann.says(text)
 
-    @property
-    def bot_texts(self) -> list[str]:
-        """What of the bot's stands in the chat, prompts left out."""
-        return [each.text for each in self.chat.replies if "Approval needed" not in each.text and not _is_prompt(each)]
+    async def settles(self, daemon: DaemonProcess, replies: int = 1) -> None:
+        """Wait until a daemon has delivered so many replies, then stop it; nothing may be left to do."""
+        await daemon.until("delivery.sent", count=replies)
+        assert await daemon.stop() == 0
+        assert self.rows("SELECT count(*) FROM turns WHERE state <> 'finished'") == [(0,)]
+        assert self.rows("SELECT count(*) FROM replies WHERE state IN ('open', 'queued')") == [(0,)]
+        assert self.rows("SELECT count(*) FROM inbox WHERE state NOT IN ('done', 'cancelled')") == [(0,)]
+
+    async def prompt(self, count: int = 1) -> Message:
+        """Wait for the `count`th prompt, and return it."""
+        await self.telegram.wait_for(lambda: len(self.prompts) >= count, PATIENCE)
+        return self.prompts[count - 1]
 
     @property
     def prompts(self) -> list[Message]:
         """The prompts in the chat, open and decided."""
-        return [each for each in self.chat.replies if _is_prompt(each)]
+        return [each for each in self.chat.replies if each.history[0].startswith("Approval needed")]
+
+    @property
+    def said(self) -> list[str]:
+        """What of the bot's stands in the chat, but for prompts."""
+        prompts = self.prompts
+        return [each.text for each in self.chat.replies if each not in prompts]
+
+    def runs(self, name: str) -> int:
+        """How often a script has begun to run."""
+        return len(self._pids(name))
+
+    async def until_runs(self, name: str) -> None:
+        """Wait until a script has begun to run."""
+        async with asyncio.timeout(PATIENCE):
+            while not self._pids(name):
+                await asyncio.sleep(0.01)
+
+    async def until_gone(self, name: str) -> None:
+        """Wait until the processes of a script have ended."""
+        for pid in self._pids(name):
+            await _until_process_ends(pid)
+
+    def lets_end(self) -> None:
+        """Let `held.sh` come to its end."""
+        handle = os.open(self._workspace / "gate", os.O_RDWR)
+        os.write(handle, b"\n")
+        # Kept open until the script has read the line, by the script itself.
+        self._gate = handle
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Look into the database of a daemon that does not run."""
-        with sqlite3.connect(self.state / "zerobot.db") as db:
+        """Look into the database."""
+        db = sqlite3.connect(self._state / "zerobot.db")
+        try:
             return db.execute(sql).fetchall()
+        finally:
+            db.close()
+
+    def _pids(self, name: str) -> list[int]:
+        runs = self._workspace / "runs"
+        lines = runs.read_text().splitlines() if runs.exists() else []
+        return [int(line.split()[1]) for line in lines if line.split()[0] == name]
+
+
+async def _until_process_ends(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(handle, ended.set)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)

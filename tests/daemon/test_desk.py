@@ -61,52 +61,6 @@ async def office(offices: Offices) -> AsyncIterator[Office]:
         yield opened
 
 
-# -- where operators are asked ----------------------------------------------------------------------------------------
-
-
-async def test_an_operator_who_asks_is_asked_in_the_chat(office: Office) -> None:
-    """auto: the asker is an operator."""
-    assert await office.desk.routes(OLGA, ROOM) == (ROOM,)
-
-
-async def test_a_chat_in_which_an_operator_wrote_lately_is_asked_there(office: Office) -> None:
-    """auto: within 24 hours; a day later it is a direct message."""
-    assert await office.desk.routes(USER, ROOM) == (OLGAS,)
-    await office.write(OLGA, ROOM)
-    assert await office.desk.routes(USER, ROOM) == (ROOM,)
-    await office.house.clock.advance(24 * 3600 + 1)
-    assert await office.desk.routes(USER, ROOM) == (OLGAS,)
-
-
-@pytest.mark.parametrize(
-    ("rules", "asker", "places"),
-    [
-        (OperatorRules(users=()), USER, ()),
-        (OperatorRules(users=(OLGA,), notify="here"), USER, (ROOM,)),
-        (OperatorRules(users=(OLGA, OTTO), notify="direct"), USER, (OLGAS, OTTOS)),
-        (OperatorRules(users=(OLGA, OTTO), notify="direct", self_approval="never"), OLGA, (OTTOS,)),
-        (OperatorRules(users=(OLGA,), notify="here", self_approval="never"), OLGA, ()),
-        (OperatorRules(users=(OLGA,), self_approval="direct"), OLGA, ()),
-        (OperatorRules(users=(Identity("elsewhere", "1"),), notify="direct"), USER, ()),
-        (OperatorRules(users=(), local=LOCAL, platforms={"fake": "fake"}), LOCAL, (ROOM,)),
-        (OperatorRules(users=(), local=LOCAL, platforms={"fake": "other"}), LOCAL, ()),
-    ],
-)
-async def test_where_operators_are_asked(
-    offices: Offices, rules: OperatorRules, asker: Identity, places: tuple[Place, ...]
-) -> None:
-    """Each setting; empty means that nobody can be asked, so that the call is refused with the true reason."""
-    async with offices.open(rules) as office:
-        assert tuple(await office.desk.routes(asker, ROOM)) == places
-
-
-async def test_a_channel_may_give_operators_more_time() -> None:
-    """The channel's own timeout goes before the common one."""
-    rules = OperatorRules(users=(), timeout=timedelta(hours=1), timeouts={"slow": timedelta(hours=24)})
-    assert rules.time_for(ROOM) == timedelta(hours=1)
-    assert rules.time_for(Place("slow", "1")) == timedelta(hours=24)
-
-
 # -- how they are asked -----------------------------------------------------------------------------------------------
 
 
@@ -319,6 +273,15 @@ async def test_the_person_at_the_terminal_decides_only_there(offices: Offices) -
         assert (await office.press(foreign, LOCAL)).outcome is PressOutcome.NOT_OPERATOR
         assert await office.state(foreign) is ApprovalState.PENDING
     assert not rules.is_operator(USER, ROOM)
+
+
+async def test_a_decision_that_cannot_be_stored_is_no_decision(office: Office) -> None:
+    """A full disk: the request stays open, and the operator is told."""
+    approval = await office.ask()
+    office.house.database.refuses(1)
+    assert "could not be stored" in (await office.press(approval)).text
+    assert await office.state(approval) is ApprovalState.PENDING
+    assert (await office.press(approval)).outcome is PressOutcome.APPROVED
 
 
 # -- codes ------------------------------------------------------------------------------------------------------------

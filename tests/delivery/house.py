@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zerobot.core.channel import ChannelKind
+from zerobot.core.errors import StorageError
 from zerobot.core.events import Final, Outcome, StopReason, TurnEvent
 from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.core.places import ConversationKey, Place
@@ -30,12 +31,17 @@ class MortalDatabase(Database):
     def __init__(self, real: Database) -> None:
         self._real = real
         self._commits_left: int | None = None
+        self._refused = 0
         self._changes = 0
         self._under_way = 0
 
     def dies_after(self, commits: int) -> None:
         """Let so many commits happen from now on."""
         self._commits_left = commits
+
+    def refuses(self, writes: int) -> None:
+        """Let the next writes fail, as on a full disk."""
+        self._refused = writes
 
     async def settles(self) -> None:
         """Let everything run that can run without time, transactions included."""
@@ -53,6 +59,9 @@ class MortalDatabase(Database):
             if self._commits_left == 0:
                 await asyncio.Event().wait()
             self._commits_left -= 1
+        if self._refused:
+            self._refused -= 1
+            raise StorageError("the disk is full")
         with self._counted():
             return await self._real.write(function)
 

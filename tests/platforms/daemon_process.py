@@ -74,6 +74,11 @@ class DaemonProcess:
         """The process id."""
         return self._running.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._running.returncode is not None
+
     async def ready(self) -> Event:
         """Wait until every channel is connected or parked."""
         return await self.until("daemon.ready")

@@ -252,6 +252,8 @@ def test_contradictions_are_found() -> None:
         "security.auto_approve",
         "security.autonomy",
     ]
+    wrapper = replace(POLICY, allowed_commands=command_prefixes(["xargs rm", "git status"]))
+    assert [fault for fault in policy_faults(wrapper) if "'xargs rm'" in fault] == policy_faults(wrapper) != []
     closed = AccessPolicy(bounds=bounds_of(workspace=WS, forbidden_paths=["/srv"]))
     assert "holds the whole workspace" in policy_faults(closed)[0]
 

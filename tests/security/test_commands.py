@@ -220,6 +220,7 @@ def test_readers_are_known(line: str) -> None:
         "git log",
         "sort -o a b",
         "sort --outp=a b",
+        "sort --o=a b",
         "find . -delete",
         "sed -i s/a/b/ f",
         "sed 'w x' f",

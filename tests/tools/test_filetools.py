@@ -89,6 +89,16 @@ async def test_listing_is_flat_or_deep_and_takes_a_glob(tmp_path: Path) -> None:
     assert (await run(tmp_path, "list_files", glob="*.rs")).text == "Nothing there."
 
 
+async def test_odd_names_stay_on_their_line(tmp_path: Path) -> None:
+    """A name with a line end, or one that is no UTF-8, cannot pass for another entry."""
+    (tmp_path / "a\nb").write_text("x")
+    (tmp_path / "c\udcff").write_text("x")
+    output = await run(tmp_path, "list_files")
+    assert output.text == "a\\nb (1 bytes)\nc\\u{dcff} (1 bytes)"
+    found = await run(tmp_path, "search_files", pattern="x")
+    assert found.text == "a\\nb:1: x\nc\\u{dcff}:1: x"
+
+
 async def test_a_long_list_is_cut(tmp_path: Path) -> None:
     """The model is told to narrow it."""
     for number in range(MAX_ENTRIES + 1):

@@ -64,6 +64,12 @@ class DaemonAccess:
         return await self._grants.active(conversation, self._clock.now())
 
     async def freeze(self, *, frozen: bool) -> None:
-        """Throw the switch: while it is on, no tool runs."""
+        """Throw the switch: while it is on, no tool runs.
+
+        Raises:
+            StorageError: It is not on record. A freeze holds nevertheless, until the next start; an unfreeze does not.
+        """
+        if frozen:
+            self._policy = replace(self._policy, frozen=True)
         await self._state.set(FROZEN, "yes" if frozen else "no")
         self._policy = replace(self._policy, frozen=frozen)

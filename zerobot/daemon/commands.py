@@ -27,6 +27,8 @@ from zerobot.store.usage import UsageLog
 USAGE_DAYS = 30
 HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
+NEW = "We start afresh: I no longer see what was said here before."
+DROPPED = " What still waited for an answer ({count}) I dropped with it; send it again if you still want it."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
 NOT_YOURS = "Only who asked for what I am doing, or an operator, can do that."
 
@@ -67,7 +69,7 @@ class ChatCommands:
         self._wires = wires
 
     async def carry_out(self, waiting: WaitingCommand) -> None:
-        """Carry out a stored command and mark it done. A crash before that lets it be done again: all of them can be."""
+        """Carry out a stored command and mark it done. After a crash before that it is done again: all can be."""
         envelope = waiting.envelope
         line = read_command_line(envelope.text)
         if line is not None:
@@ -85,6 +87,9 @@ class ChatCommands:
         except ZerobotError as error:
             self._wires.log("command.failed", level="warning", error=error, command=line.command.name)
             return error.user_text
+        except Exception as error:  # noqa: BLE001 - a bug gets an answer too, and the command is not done for ever
+            self._wires.log("command.crashed", level="error", error=error, command=line.command.name)
+            return ZerobotError.user_text
 
     def _is_operator(self, envelope: InboundEnvelope) -> bool:
         return self._wires.desk.is_operator(envelope.sender, envelope.place)
@@ -137,9 +142,11 @@ class ChatCommands:
     async def _new(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
         if not await self._may_steer(envelope, conversation):
             return NOT_YOURS
+        # First what waits, so that none of it begins in the new history; what runs already stays out of that by itself.
+        dropped = await self._wires.books.inbox.cancel_waiting(conversation)
         await self._wires.books.conversations.reset(conversation)
         await self._wires.dispatcher.stop(conversation)
-        return "We start afresh: I no longer see what was said here before."
+        return NEW + (DROPPED.format(count=dropped) if dropped else "")
 
     async def _approve(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
         return await self._decide(Button.APPROVE, rest, envelope)

@@ -11,6 +11,8 @@ from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.delivery.draft import View
 from zerobot.delivery.line import TurnRef
+from zerobot.delivery.patience import Patience
+from zerobot.delivery.waiting import event_or_timeout
 from zerobot.store.turn_rows import NextWork, Superseded, Supersedes, Turn
 from zerobot.store.turns import Turns
 from zerobot.turn.kit import TurnKit
@@ -54,13 +56,16 @@ class Dispatcher:
         self._workers: dict[ConversationId, asyncio.Task[None]] = {}
         self._again: set[ConversationId] = set()
         self._running: dict[ConversationId, StopSignal] = {}
+        """By conversation, the turn that runs or is being ended: whoever puts one in here works on it alone."""
+        self._taking = asyncio.Lock()
+        """Held while a turn is taken from the store, so that a stop and a worker never take the same one."""
         self._told: dict[ConversationId, TurnId] = {}
         self._group: asyncio.TaskGroup | None = None
-        self._stopping = False
+        self._halt = asyncio.Event()
 
     async def run(self) -> None:
         """Take up what the store has, and work until cancelled."""
-        await self._wires.turns.recover()
+        await Patience(self._wires.clock).stored(self._wires.turns.recover)
         async with asyncio.TaskGroup() as group:
             self._group = group
             for conversation in await self._wires.turns.runnable():
@@ -69,7 +74,7 @@ class Dispatcher:
 
     def wake(self, conversation: ConversationId) -> None:
         """There may be something to work on in a conversation."""
-        if self._group is None or self._stopping:
+        if self._group is None or self._halt.is_set():
             return
         self._again.add(conversation)
         if conversation not in self._workers:
@@ -78,14 +83,15 @@ class Dispatcher:
 
     async def stop(self, conversation: ConversationId) -> bool:
         """Stop the running or paused turn of a conversation, at once; False when there is none."""
-        signal = self._running.get(conversation)
-        if signal is not None:
-            return signal.request(StopCause.USER)
-        taken = await self._wires.turns.take_paused(conversation, "stopped")
-        if taken is None:
-            return False
+        async with self._taking:
+            signal = self._running.get(conversation)
+            if signal is not None:
+                return signal.request(StopCause.USER)
+            taken = await self._wires.turns.take_paused(conversation, "stopped")
+            if taken is None:
+                return False
+            stopped = self._running[conversation] = StopSignal()
         self._wires.withdrawn()
-        stopped = StopSignal()
         stopped.request(StopCause.USER)
         await self._run(taken[0], stopped)
         self.wake(conversation)
@@ -98,7 +104,7 @@ class Dispatcher:
 
     async def drain(self, grace: float) -> None:
         """Begin no more turns; wait `grace` seconds for the running ones, and leave the rest for the next start."""
-        self._stopping = True
+        self._halt.set()
         workers = list(self._workers.values())
         if workers:
             await asyncio.wait(workers, timeout=grace)
@@ -111,29 +117,30 @@ class Dispatcher:
     async def _work(self, conversation: ConversationId) -> None:
         """Work on one conversation until it has nothing to do. Ends without an await after its last look."""
         try:
-            while conversation in self._again and not self._stopping:
+            while conversation in self._again and not self._halt.is_set():
                 self._again.discard(conversation)
                 while await self._work_once(conversation):
                     pass
+        except Exception as error:  # noqa: BLE001 - one conversation's fault must not end the work on all others
+            self._wires.log("conversation.crashed", level="error", error=error, conversation=conversation)
         finally:
             self._workers.pop(conversation, None)
 
     async def _work_once(self, conversation: ConversationId) -> bool:
         """Do the next thing; False when there is none now."""
         async with self._slots:
-            if self._stopping:
+            if self._halt.is_set():
                 return False
             work = await self._next(conversation)
             if work.superseded is not None:
                 self._superseded(work.superseded)
             if work.turn is not None:
-                await self._run(work.turn, StopSignal())
+                await self._run(work.turn, self._running[conversation])
                 return True
-        if work.waits_for is not None and self._told.get(conversation) != work.waits_for.id:
-            self._told[conversation] = work.waits_for.id
-            await self._wires.queued_behind(work.waits_for)
+        if work.waits_for is not None:
+            await self._tell_waiting(work.waits_for)
         if work.look_again is not None:
-            await self._wires.clock.sleep((work.look_again - self._wires.clock.now()).total_seconds())
+            await self._rest((work.look_again - self._wires.clock.now()).total_seconds())
             return True
         return False
 
@@ -141,19 +148,48 @@ class Dispatcher:
         wait = 1.0
         while True:
             try:
-                return await self._wires.turns.next(conversation, self._wires.supersedes)
+                return await self._take(conversation)
             except StorageError as error:
                 self._wires.log("storage.failed", level="error", error=error, conversation=conversation)
-                await self._wires.clock.sleep(wait)
-                if self._stopping:
-                    return NextWork(None)
-                wait = min(wait * 2, LONGEST_WAIT)
+            await self._rest(wait)
+            if self._halt.is_set():
+                return NextWork(None)
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _take(self, conversation: ConversationId) -> NextWork:
+        """Take the next work. A turn that is being ended by a stop is left to it; the stop wakes us after it."""
+        async with self._taking:
+            if conversation in self._running:
+                return NextWork(None)
+            work = await self._wires.turns.next(conversation, self._wires.supersedes)
+            if work.turn is not None:
+                signal = self._running[conversation] = StopSignal()
+                if self._halt.is_set():
+                    # It slipped in while the daemon began to stop; whoever drains may have looked already.
+                    signal.request(StopCause.SHUTDOWN)
+            return work
+
+    async def _tell_waiting(self, turn: Turn) -> None:
+        """Tell once that an input waits for a paused turn."""
+        if self._told.get(turn.conversation) == turn.id:
+            return
+        try:
+            await self._wires.queued_behind(turn)
+        except StorageError as error:
+            # The input itself is stored; only this word about it is not.
+            self._wires.log("storage.failed", level="error", error=error, conversation=turn.conversation)
+        else:
+            self._told[turn.conversation] = turn.id
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, but no longer than until the daemon stops."""
+        await event_or_timeout(self._halt, self._wires.clock, seconds)
 
     async def _run(self, turn: Turn, signal: StopSignal) -> None:
         """Run a turn until it ends, pauses or the daemon stops; if the store refuses, wait and take it up again."""
-        self._running[turn.conversation] = signal
         log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
         log("turn.started", resumed=turn.resumed, origin=turn.origin)
+        self._told.pop(turn.conversation, None)
         wait = 1.0
         try:
             while True:
@@ -163,8 +199,8 @@ class Dispatcher:
                     log("storage.failed", level="error", error=error)
                 else:
                     return
-                await self._wires.clock.sleep(wait)
-                if self._stopping:
+                await self._rest(wait)
+                if self._halt.is_set():
                     return
                 wait = min(wait * 2, LONGEST_WAIT)
                 turn = replace(turn, resumed=True)

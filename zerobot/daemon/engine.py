@@ -28,6 +28,7 @@ from zerobot.daemon.kits import KitMaker, KitParts
 from zerobot.daemon.models import Models
 from zerobot.daemon.result_redaction import RedactResults
 from zerobot.daemon.routing import OperatorRules
+from zerobot.daemon.start_warnings import start_warnings
 from zerobot.daemon.supervisor import Supervisor
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
@@ -103,6 +104,8 @@ def build_engine(house: House) -> Engine:
     models = Models(house.config, ProviderServices(http=house.http.guarded, clock=clock, log=log))
     files = GuardedFiles(policy.bounds)
     tools = builtin_tools(files, ShellSettings(), clock)
+    for text in start_warnings(house.config, policy, tools):
+        log("config.warning", level="warning", text=text)
 
     async def moved(old: Place, new_chat: str) -> None:
         for conversation in await move_chat(database, old.channel, old.chat, new_chat):
@@ -149,7 +152,7 @@ def build_engine(house: House) -> Engine:
         clock=clock,
         log=log,
     )
-    lane = CommandLane(books.inbox, ChatCommands(commands).carry_out, log)
+    lane = CommandLane(books.inbox, ChatCommands(commands).carry_out, clock, log)
     supervisor = Supervisor(_bare(house), clock, log)
     intake = IntakeWires(
         inbox=books.inbox,

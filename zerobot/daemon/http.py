@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class HttpClients:
-    """Makes clients that take nothing from the environment and follow no redirects: credentials stay with their host."""
+    """Makes clients that take nothing from the environment and follow no redirects: a key stays with its host."""
 
     def __init__(self) -> None:
         self._guarded: httpx.AsyncClient | None = None

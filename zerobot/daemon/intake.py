@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from zerobot.core.admission import Admission
-from zerobot.core.approvals import PressReply
+from zerobot.core.approvals import PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
+from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
@@ -88,7 +89,11 @@ class ChannelIntake:
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Decide a press; what it starts goes on elsewhere."""
-        return await self._wires.press(press)
+        try:
+            return await self._wires.press(press)
+        except Exception as error:  # noqa: BLE001 - the platform would repeat it for ever, and nothing after it come in
+            self._wires.log("press.crashed", level="error", error=error, channel=self._name)
+            return PressReply(PressOutcome.UNKNOWN, ZerobotError.user_text)
 
     async def moved(self, old: Place, new_chat: str) -> None:
         """A chat has a new id."""

@@ -10,6 +10,7 @@ from zerobot.core.errors import DeliveryError, MovedError, TryLaterError, Unclea
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
 from zerobot.delivery.delivery import Delivery
+from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import Line
 from zerobot.delivery.pacing import Priority
 from zerobot.delivery.patience import Patience
@@ -72,12 +73,9 @@ class PromptBoard:
 
     async def _work(self, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
         changed = False
-        try:
+        with fenced(self._wires.log, "prompt.failed", "error", channel=prompt.place.channel):
             changed = await work(prompt)
-        except Exception as error:  # noqa: BLE001 -- a fault of one channel must not keep the others from asking
-            self._wires.log("prompt.failed", level="error", error=error, channel=prompt.place.channel)
-        finally:
-            self._busy.discard(prompt.id)
+        self._busy.discard(prompt.id)
         if changed:
             # It may have been decided while it was being shown.
             self._news.set()

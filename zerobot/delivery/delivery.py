@@ -11,6 +11,7 @@ from zerobot.core.log import EventLog
 from zerobot.core.places import Place
 from zerobot.core.terminal import FollowsTurns
 from zerobot.delivery.draft import NoView, TurnView, View
+from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import Bench, Line, OnMoved, OpenChannel, TurnRef
 from zerobot.delivery.outbox_sender import OutboxSender
 from zerobot.delivery.pacing import Gate
@@ -108,8 +109,9 @@ class Delivery:
         if line is None or self._group is None:
             return NoView()
         view = TurnView(ref, line, self._bench)
+        before = self._views.get(ref.turn)
         self._views[ref.turn] = view
-        self._group.create_task(self._show(view), name=f"draft {ref.turn}")
+        self._group.create_task(self._show(view, before), name=f"draft {ref.turn}")
         return view
 
     def settle(self, turn: TurnId) -> None:
@@ -151,10 +153,13 @@ class Delivery:
             await event_or_timeout(self._progress, self._bench.clock, left)
         return True
 
-    async def _show(self, view: TurnView) -> None:
-        """Run a view, then deliver what its turn has left in the outbox."""
+    async def _show(self, view: TurnView, before: TurnView | None) -> None:
+        """Run a view, after the one that the turn had before; then deliver what the turn has left in the outbox."""
         turn = view.ref.turn
         try:
+            if before is not None:
+                before.close()
+                await before.finished()
             await view.run()
             if view.final is not None:
                 # Nothing is open then, but a draft of a turn that ended without a word: it is taken back.
@@ -176,7 +181,8 @@ class Delivery:
 
     async def _looked(self, find: Coroutine[None, None, object]) -> None:
         try:
-            await find
+            with fenced(self._bench.log, "delivery.failed", "error", reason="fault"):
+                await find
         finally:
             self._looking -= 1
             self._advance()
@@ -250,10 +256,8 @@ class Delivery:
         if view.final is None or not isinstance(channel, FollowsTurns):
             return
         ref, outcome = view.ref, view.final.outcome
-        try:
+        with fenced(self._bench.log, "turn_ended.failed", "debug", turn=ref.turn):
             await channel.turn_ended(ref.place, ref.reply_to, outcome)
-        except Exception as error:  # noqa: BLE001 -- a decoration: its failure changes nothing
-            self._bench.log("turn_ended.failed", level="debug", error=error, turn=ref.turn)
 
     def _advance(self) -> None:
         """Wake whoever waits for delivery to come further; who begins to wait now waits for the next time."""

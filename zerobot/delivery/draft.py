@@ -13,6 +13,7 @@ from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, Show
 from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
 from zerobot.core.events import Final, TurnEvent
 from zerobot.core.ids import ReplyId
+from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import Bench, Line, Shown, TurnRef, part_key
 from zerobot.delivery.pacing import Priority
 from zerobot.delivery.segment import Segment
@@ -129,7 +130,8 @@ class TurnView:
                 work[0].cancel()
                 async with self._draft.calling:
                     work[1].cancel()
-            await self._draft.withdraw()
+            with fenced(self._bench.log, "draft.failed", "warning", turn=self.ref.turn):
+                await self._draft.withdraw()
         finally:
             self._ended.set()
             self._done.set()
@@ -141,22 +143,16 @@ class TurnView:
             return
         while not self._draft.shown:
             async with self.line.gate.turn_to_call(self.ref.place, Priority.TYPING):
-                try:
+                with fenced(self._bench.log, "typing.failed", "debug", turn=self.ref.turn):
                     await channel.typing(self.ref.place)
-                except Exception as error:  # noqa: BLE001 -- a decoration: whatever is wrong with it, the turn goes on
-                    self._bench.log("typing.failed", level="debug", error=error, turn=self.ref.turn)
             await self._bench.clock.sleep(interval)
 
     async def _show(self) -> None:
         if not self.line.open.drafts or self.line.editor is None:
             return
-        try:
+        with fenced(self._bench.log, "draft.failed", "warning", channel=self.ref.place.channel, turn=self.ref.turn):
             if await self._draft.adopt():
                 await self._follow()
-        except Exception as error:  # noqa: BLE001 -- an adapter's fault in a draft never touches the turn: the final comes
-            self._bench.log(
-                "draft.failed", level="warning", error=error, channel=self.ref.place.channel, turn=self.ref.turn
-            )
 
     async def _follow(self) -> None:
         """Bring the draft up to the newest text whenever its interval is over."""

@@ -15,7 +15,7 @@ from zerobot.core.envelope import TurnOrigin
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import Identity
 from zerobot.core.tools import Effect, Execution, Risk
-from zerobot.security.bounds import Bound, within
+from zerobot.security.bounds import Bound, Bounds, within
 from zerobot.security.commands import CommandReading, grant_prefix, read_command, unmatched
 from zerobot.security.policy import AccessPolicy
 
@@ -47,6 +47,8 @@ class _Case:
     grants: Sequence[Grant]
     reading: CommandReading | None
     """Of a shell line; None for other tools."""
+    bound: Bound
+    """The worst place that the call touches."""
 
     @property
     def execution(self) -> Execution:
@@ -59,7 +61,8 @@ Rule = Callable[[_Case], Verdict | None]
 def evaluate_tool_access(request: ToolRequest, policy: AccessPolicy, grants: Sequence[Grant]) -> Verdict:
     """Decide on one call. Pure and total; `grants` may hold those of other conversations, they do not count."""
     line = request.execution.command
-    case = _Case(request, policy, grants, read_command(line) if line else None)
+    reading = read_command(line) if line else None
+    case = _Case(request, policy, grants, reading, _worst_bound(request.execution, policy.bounds))
     for rule in RULES:
         verdict = rule(case)
         if verdict is not None:
@@ -104,11 +107,10 @@ def _read_only(case: _Case) -> Verdict | None:
 
 
 def _paths(case: _Case) -> Verdict | None:
-    worst = _worst_bound(case)
-    if worst in (Bound.OWN, Bound.FORBIDDEN):
+    if case.bound in (Bound.OWN, Bound.FORBIDDEN):
         return _block("paths", "it touches a place that is out of bounds")
     # Of a shell line only the written words are known; there an operator may look at it.
-    if worst is Bound.OUTSIDE and case.reading is None:
+    if case.bound is Bound.OUTSIDE and case.reading is None:
         return _block("paths", "it touches a place outside the workspace")
     return None
 
@@ -123,7 +125,7 @@ def _always_ask(case: _Case) -> Verdict | None:
 
 
 def _leaves_workspace(case: _Case) -> Verdict | None:
-    if case.reading is not None and _worst_bound(case) is Bound.OUTSIDE:
+    if case.reading is not None and case.bound is Bound.OUTSIDE:
         return _ask("outside_paths", "the command names a place outside the workspace")
     return None
 
@@ -218,9 +220,9 @@ RULES: tuple[Rule, ...] = (
 _FORCE = (Bound.OWN, Bound.FORBIDDEN, Bound.OUTSIDE)
 
 
-def _worst_bound(case: _Case) -> Bound:
-    bounds = {case.policy.bounds.judge(path) for path in (*case.execution.reads, *case.execution.writes)}
-    return next((bound for bound in _FORCE if bound in bounds), Bound.INSIDE)
+def _worst_bound(execution: Execution, bounds: Bounds) -> Bound:
+    found = {bounds.judge(path) for path in (*execution.reads, *execution.writes)}
+    return next((bound for bound in _FORCE if bound in found), Bound.INSIDE)
 
 
 def _why_command(case: _Case) -> str:

@@ -47,9 +47,13 @@ class Bounds:
 
 def within(path: Path, root: Path) -> bool:
     """Whether a path is a root or lies below it, component by component."""
-    return path == root or root in path.parents
+    return _below(str(path), str(root))
 
 
 def _within_loosely(path: Path, root: Path) -> bool:
     # What is refused is compared without case: on some file systems `SECRET` is `secret` (CVE-2025-59944).
-    return within(Path(str(path).casefold()), Path(str(root).casefold()))
+    return _below(str(path).casefold(), str(root).casefold())
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root if root.endswith("/") else f"{root}/")

@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from zerobot.security.bounds import Bound, Bounds
+from zerobot.security.bounds import Bound, Bounds, within
+from zerobot.security.visible import one_line
 
 MAX_PATH_BYTES = 4_095
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -95,11 +96,9 @@ class GuardedFiles:
         return Path(real)
 
     def shown(self, path: Path) -> str:
-        """A path as people and models know it: relative to the workspace when it lies there."""
-        try:
-            return str(path.relative_to(self.bounds.workspace))
-        except ValueError:
-            return str(path)
+        """A path as people and models know it: relative to the workspace when it lies there, on one visible line."""
+        inside = within(path, self.bounds.workspace)
+        return one_line(str(path.relative_to(self.bounds.workspace) if inside else path))
 
     def read_bytes(self, path: Path, limit: int) -> FileContent:
         """Read the first `limit` bytes of a regular file.
@@ -130,11 +129,13 @@ class GuardedFiles:
         with self._parent(path, make=True) as (folder, name):
             mode = self._mode_of(name, folder)
             temporary = f".{secrets.token_hex(8)}.tmp"
-            handle = os.open(temporary, _CREATE, 0o600, dir_fd=folder)
+            # A new file has the mode that the daemon's umask leaves; an existing one keeps its own.
+            handle = os.open(temporary, _CREATE, 0o666 if mode is None else 0o600, dir_fd=folder)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(data)
-                    os.fchmod(file.fileno(), 0o644 if mode is None else mode)
+                    if mode is not None:
+                        os.fchmod(file.fileno(), mode)
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 os.unlink(temporary, dir_fd=folder)

@@ -8,6 +8,7 @@ from zerobot.core.access import Autonomy
 from zerobot.core.tools import Risk
 from zerobot.security.bounds import Bounds, within
 from zerobot.security.program_tables import Words
+from zerobot.security.programs import starts_others
 from zerobot.security.sandbox import NO_SANDBOX, SandboxState
 
 UNKNOWN_TOOL_RISK = Risk.MEDIUM
@@ -91,6 +92,11 @@ def policy_faults(policy: AccessPolicy, configured_commands: Sequence[str] = ())
         "security.allowed_commands: an empty prefix allows nothing; remove it"
         for line in configured_commands
         if not line.strip()
+    ]
+    faults += [
+        f"security.allowed_commands: {' '.join(words)!r} starts other programs, so it is asked for all the same"
+        for words in policy.allowed_commands
+        if starts_others(words[0])
     ]
     faults += [
         f"security.auto_approve: {name!r} is denied or always asked as well, which wins"

@@ -113,7 +113,7 @@ def _uses(word: str, option: str) -> bool:
     if option.startswith("--"):
         given = word.partition("=")[0]
         # getopt_long takes any unambiguous beginning.
-        return len(given) > 3 and option.startswith(given)
+        return len(given) > 2 and option.startswith(given)
     if len(option) == 2 and word.startswith("-") and not word.startswith("--"):
         # Short options come bundled: `-no x` is `-n -o x`.
         return option[1] in word[1:]

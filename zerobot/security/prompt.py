@@ -22,7 +22,9 @@ MAX_LINES = 40
 
 # A long run of blanks or of an invisible character pushes what follows out of sight.
 _RUN = re.compile(r"(.)\1{7,}", re.DOTALL)
-_MIXED = re.compile(r"[^\W\d_]*(?:[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z])[^\W\d_]*")
+_WORD = re.compile(r"[^\W\d_]+")
+_LATIN = re.compile("[A-Za-z]")
+_GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
 _HOST = re.compile(r"://(?:[^/\s@]*@)?([^/\s:@?#\"']+)")
 
 SCHEDULE = "schedule"
@@ -199,7 +201,8 @@ def _notes(arguments: list[_Argument], *, cut: bool) -> Iterator[PromptLine]:
     odd = lookalikes(whole)
     if odd:
         yield _note("characters that look like others: " + ", ".join(f"{ch} (U+{ord(ch):04X})" for ch in odd[:8]))
-    mixed = list(dict.fromkeys(_MIXED.findall(whole)))
+    words = dict.fromkeys(_WORD.findall(whole)) if not whole.isascii() else {}
+    mixed = [word for word in words if _LATIN.search(word) and _GREEK_OR_CYRILLIC.search(word)]
     if mixed:
         yield _note("words of mixed alphabets: " + ", ".join(_ascii(word) for word in mixed[:8]))
     for host in dict.fromkeys(_HOST.findall(whole)):

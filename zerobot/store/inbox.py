@@ -58,6 +58,9 @@ _EDITABLE = """
 """
 _REPLACE = "UPDATE inbox SET envelope = :envelope WHERE id = :id"
 _CANCEL = "UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = :id"
+_CANCEL_WAITING = """
+    UPDATE inbox SET state = 'cancelled', envelope = '' WHERE conversation_id = :conversation AND state = 'waiting'
+"""
 _COMMANDS = "SELECT id, conversation_id, envelope FROM inbox WHERE state = 'command' ORDER BY id"
 _COMMAND_DONE = "UPDATE inbox SET state = 'done' WHERE id = :id AND state = 'command'"
 _WROTE_LATELY = """
@@ -135,6 +138,12 @@ class Inbox:
             return bool(rows)
 
         return await self._database.write(transaction)
+
+    async def cancel_waiting(self, conversation: ConversationId) -> int:
+        """Cancel the inputs that wait in a conversation; returns how many there were."""
+        return await self._database.write(
+            lambda db: db.execute(_CANCEL_WAITING, {"conversation": conversation}).rowcount
+        )
 
     async def commands_waiting(self) -> list[WaitingCommand]:
         """Commands that were accepted and not carried out, oldest first."""

@@ -279,10 +279,13 @@ class Engine:
         return True
 
     async def _work(self, conversation: ConversationId) -> None:
-        while conversation in self._woken:
-            self._woken.discard(conversation)
-            while await self._work_once(conversation):
-                pass
+        try:
+            while conversation in self._woken:
+                self._woken.discard(conversation)
+                while await self._work_once(conversation):
+                    pass
+        except StorageError as error:
+            self._house.note_log("storage.refused", error=error)
 
     async def _work_once(self, conversation: ConversationId) -> bool:
         """Take the next work and do it; False when there is none for now."""
@@ -294,9 +297,6 @@ class Engine:
         stop = self._stops[conversation] = StopSignal()
         try:
             end = await run_tool_call_loop(self._kit(), work.turn, self._house.note, stop)
-        except StorageError as error:
-            self._house.note_log("storage.refused", error=error)
-            return False
         finally:
             del self._stops[conversation]
         if end.final is None and stop.cause is not StopCause.SHUTDOWN:

@@ -21,6 +21,7 @@ from zerobot.core.tools import (
     ToolOutput,
 )
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
+from zerobot.security.visible import one_line
 from zerobot.tools.base import Arguments, ModelTool
 
 MAX_READ_BYTES = 2_000_000
@@ -262,7 +263,7 @@ def _list_now(files: GuardedFiles, path: Path, arguments: ListArguments) -> Tool
             more = True
             break
         mark = {"directory": "/", "link": " (link)", "other": " (special)"}.get(entry.kind, f" ({entry.size} bytes)")
-        lines.append(f"{name}{mark}")
+        lines.append(f"{one_line(name)}{mark}")
     if more:
         lines.append(f"[more than {MAX_ENTRIES} entries; narrow it with path, glob or depth]")
     return ToolOutput(text="\n".join(lines) or "Nothing there.")

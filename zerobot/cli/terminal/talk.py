@@ -153,7 +153,9 @@ class Talk:
         await self._link.send(new_message(line))
 
     async def _press(self, asked: Asked, button: str, reason: str = "") -> None:
+        self._transcript.answered(asked.id)
         await self._link.send(new_press(asked.approval, button, reason))
+        self._session.app.invalidate()
 
     @property
     def _current(self) -> Asked | None:

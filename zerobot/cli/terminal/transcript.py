@@ -98,6 +98,11 @@ class Transcript:
         self.live.clear()
         return list(settled)
 
+    def answered(self, asked: str) -> None:
+        """The person has decided a prompt here: it is asked no more, and with the last one its turn goes on."""
+        self.asked.pop(asked, None)
+        self.working = not self.asked
+
     def _message(self, item: Mapping[str, object]) -> list[Shown]:
         message = _message(item)
         if self._printed.get(message.id) == message.text:

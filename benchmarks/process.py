@@ -1,0 +1,169 @@
+"""Processes that are measured: started, asked by way of /proc, and ended."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 60.0
+"""Seconds for a process to get ready."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+MIB = 1024 * 1024
+
+Kind = Literal["zerobot", "unpaced", "bare"]
+
+CONFIG = """
+[daemon]
+state_dir = "{state}"
+log_format = "json"
+[agent]
+model = "main/m-1"
+history_messages = {history}
+[providers.main]
+kind = "openai"
+api_key = "sk-benchmark"
+base_url = "{url}/v1"
+[channels.telegram]
+bot_token = "1:benchmark"
+api_base = "{url}"
+allowed_users = ["*"]
+[operators]
+users = ["telegram:1"]
+"""
+
+
+class Doubles:
+    """The process of the servers; see `benchmarks/doubles.py`."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+
+    def do(self, what: str, **details: object) -> Any:
+        """Tell it what to do, and return what it answers."""
+        order = json.dumps({"do": what, **details}).encode()
+        with urllib.request.urlopen(f"{self.url}/control", order, timeout=1800) as answer:  # noqa: S310 - our own
+            return json.load(answer)
+
+    def turns(self, begin: int = 0) -> list[dict[str, float]]:
+        """What is known of the turns from a number on; see `stage.Turn`."""
+        found: list[dict[str, float]] = self.do("records", begin=begin)
+        return found
+
+
+class Target:
+    """A process that is measured.
+
+    Args:
+        process: It.
+        log: Its stderr.
+        started: When it was started; seconds since the epoch.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, started: float) -> None:
+        self._process = process
+        self._log = log
+        self._started = started
+
+    def events(self) -> Iterator[Mapping[str, Any]]:
+        """What it has logged so far."""
+        with self._log.open(encoding="utf-8") as lines:
+            for line in lines:
+                if line.endswith("\n") and line.startswith("{"):
+                    yield json.loads(line)
+
+    def ready(self) -> float:
+        """Wait until it is ready; seconds that it took by its own account, to the millisecond.
+
+        Raises:
+            RuntimeError: It ended, or takes too long.
+        """
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self._process.poll() is None:
+            for event in self.events():
+                if event["event"] == "daemon.ready":
+                    return _moment(event) - self._started
+            time.sleep(0.02)
+        raise RuntimeError(f"it does not get ready:\n{self._log.read_text()}")
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far, of all its threads, user and system."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def memory(self) -> dict[str, float]:
+        """MiB: `rss`, `pss` (shared pages by share) and `peak` (of rss)."""
+        pid = self._process.pid
+        rollup, status = _fields(f"/proc/{pid}/smaps_rollup"), _fields(f"/proc/{pid}/status")
+        return {
+            "rss": rollup["Rss"] / 1024,
+            "pss": rollup["Pss"] / 1024,
+            "peak": status["VmHWM"] / 1024,
+        }
+
+
+def _moment(event: Mapping[str, Any]) -> float:
+    return float(event["at"]) if "at" in event else datetime.fromisoformat(event["ts"]).timestamp()
+
+
+def _fields(path: str) -> dict[str, int]:
+    """The numbers, in KiB, of a file of `Name: number kB` lines."""
+    pairs = (line.split() for line in Path(path).read_text().splitlines() if line.endswith(" kB"))
+    return {words[0].rstrip(":"): int(words[1]) for words in pairs}
+
+
+@contextmanager
+def doubles() -> Iterator[Doubles]:
+    """Run the servers."""
+    command = [sys.executable, "-m", "benchmarks.doubles"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None, "it is a pipe"
+        try:
+            yield Doubles(int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+@contextmanager
+def target(kind: Kind, servers: Doubles, history: int = 200) -> Iterator[Target]:
+    """Run what is measured, with a state directory of its own.
+
+    Args:
+        kind: The daemon, the daemon without the platform's pace, or the bare libraries.
+        servers: Whom it talks to.
+        history: The daemon's `history_messages`.
+    """
+    with tempfile.TemporaryDirectory(prefix="zerobot-benchmark-") as name:
+        folder = Path(name)
+        config, log = folder / "zerobot.toml", folder / "log"
+        config.write_text(CONFIG.format(state=folder / "state", url=servers.url, history=history))
+        config.chmod(0o600)
+        commands = {
+            "zerobot": ["-m", "zerobot", "run", "--config", str(config)],
+            "unpaced": ["-m", "benchmarks.unpaced", str(config)],
+            "bare": ["-m", "benchmarks.bare", servers.url],
+        }
+        with log.open("wb") as stderr:
+            started = time.time()
+            process = subprocess.Popen([sys.executable, *commands[kind]], cwd=ROOT, stderr=stderr, env=_environ(folder))
+        try:
+            yield Target(process, log, started)
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+            process.kill()
+            process.wait()
+
+
+def _environ(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", ""), "HOME": str(home)}

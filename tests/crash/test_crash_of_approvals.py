@@ -1,0 +1,188 @@
+"""Killed around an approval: asked, shown, pressed, gone on."""
+
+from typing import Any
+
+from tests.crash.world import ASKED, FREE, INTERRUPTED, World
+from tests.platforms.daemon_process import DaemonProcess
+from tests.platforms.model_script import calls, says
+
+ASKS = calls("shell", id="c1", command=ASKED)
+
+
+async def approves(world: World, daemon: DaemonProcess) -> None:
+    """Press the first prompt's button, and wait until the turn has ended."""
+    press = world.ann.presses(await world.prompt(), "Approve")
+    await press.answered()
+    await world.settles(daemon)
+    assert press.text == "Approved."
+    assert world.said[-1] == "Done."
+    assert world.runs("asked") == 1
+
+
+async def test_killed_before_the_pause_is_stored(world: World) -> None:
+    """A request that is not stored was not shown; it is made again, and shown once."""
+    world.model.answers(ASKS, says("Done."))
+    await world.dies("before 1 INSERT INTO approvals", world.says())
+    assert world.chat.replies == []
+    async with world.daemon() as daemon:
+        await approves(world, daemon)
+    assert len(world.prompts) == 1
+    assert world.rows("SELECT state FROM approvals") == [("approved",)]
+
+
+async def test_killed_between_the_pause_and_its_prompt(world: World) -> None:
+    """A stored request that was not shown is shown at the next start."""
+    world.model.answers(ASKS, says("Done."))
+    await world.dies("after 1 INSERT INTO approvals", world.says())
+    assert world.chat.replies == []
+    async with world.daemon() as daemon:
+        await approves(world, daemon)
+    assert len(world.prompts) == 1
+
+
+async def test_killed_while_the_prompt_is_sent(world: World) -> None:
+    """A prompt that may be there is shown once more; both have good buttons, and one decision counts."""
+    world.model.answers(ASKS, says("Done."))
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        sending = world.telegram.hold_next("sendMessage", carried_out=True)
+        world.ann.says("please")
+        await sending.arrived.wait()
+        await daemon.kill()
+    old = await world.prompt()
+    async with world.daemon() as daemon:
+        await world.prompt(2)
+        await daemon.until("turn.started", count=0)
+        await approves(world, daemon)
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        late = await world.ann.presses(old, "Deny").answered()
+        assert "Already decided" in late.text
+        assert await daemon.stop() == 0
+    assert len(world.prompts) == 2
+    assert world.prompts[1].buttons == []
+    assert world.runs("asked") == 1
+
+
+async def test_killed_while_the_prompt_stands(world: World) -> None:
+    """The old buttons work after a restart, and no second prompt comes."""
+    world.model.answers(ASKS, says("Done."))
+    await world.dies("after 1 SET shown_at", world.says())
+    async with world.daemon() as daemon:
+        await approves(world, daemon)
+    (prompt,) = world.prompts
+    assert prompt.buttons == []
+    assert prompt.text.startswith("Approved")
+
+
+async def test_pressed_while_nothing_runs(world: World) -> None:
+    """A button that is pressed while the daemon is down decides at the next start."""
+    world.model.answers(ASKS, says("Done."))
+    await world.dies("after 1 SET shown_at", world.says())
+    press = world.ann.presses(world.prompts[0], "Approve")
+    async with world.daemon() as daemon:
+        await press.answered()
+        await world.settles(daemon)
+    assert press.text == "Approved."
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 1
+
+
+async def pressed_and_killed(world: World, crash_at: str) -> Any:
+    """Let a daemon die at a commit that follows a press; returns the press."""
+    async with world.daemon(crash_at) as daemon:
+        await daemon.ready()
+        world.ann.says("please")
+        prompt = await world.prompt()
+        # Not before the prompt is on record: this test is about the press.
+        press = world.ann.presses(prompt, "Approve")
+        await world.until_dead(daemon)
+    return press
+
+
+async def test_killed_before_the_decision_is_stored(world: World) -> None:
+    """A press that was not stored comes again, and decides then."""
+    world.model.answers(ASKS, says("Done."))
+    press = await pressed_and_killed(world, "before 1 SET state = :state, reason = :reason, decided_by")
+    assert world.rows("SELECT state FROM approvals") == [("pending",)]
+    async with world.daemon() as daemon:
+        await press.answered()
+        await world.settles(daemon)
+    assert press.text == "Approved."
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 1
+
+
+async def test_killed_after_the_decision_is_stored(world: World) -> None:
+    """A stored decision goes on by itself; the press that comes again is told that it is decided."""
+    world.model.answers(ASKS, says("Done."))
+    press = await pressed_and_killed(world, "after 1 SET state = :state, reason = :reason, decided_by")
+    async with world.daemon() as daemon:
+        await press.answered()
+        await world.settles(daemon)
+    assert press.text.startswith("Already decided. Approved")
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 1
+    assert world.rows("SELECT state FROM approvals") == [("approved",)]
+
+
+async def test_killed_as_the_approved_call_starts(world: World) -> None:
+    """An approved call that was started and not finished is interrupted; its approval does not run it again."""
+    world.model.answers(ASKS, says("Done."))
+    await pressed_and_killed(world, "after 1 SET state = 'started'")
+    async with world.daemon() as daemon:
+        await world.settles(daemon)
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 0
+    assert world.model.last_request.result_of("c1").code == INTERRUPTED
+
+
+async def test_killed_before_the_prompt_shows_the_decision(world: World) -> None:
+    """A prompt that was decided and still shows its buttons loses them at the next start."""
+    world.model.answers(ASKS, says("Done."))
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        changing = world.telegram.hold_next("editMessageText")
+        world.ann.says("please")
+        world.ann.presses(await world.prompt(), "Approve")
+        await changing.arrived.wait()
+        await daemon.kill()
+    assert world.prompts[0].buttons != []
+    async with world.daemon() as daemon:
+        await world.telegram.wait_for(lambda: world.prompts[0].buttons == [])
+        await world.telegram.wait_for(lambda: "Done." in world.said)
+        await world.settles(daemon, replies=0)
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 1
+
+
+async def test_a_restart_between_request_and_decision_changes_nothing(world: World) -> None:
+    """With and without a kill while the request stands, the model sees the same in the end, and so does the chat."""
+    seen, shown = [], []
+    for killed in (False, True):
+        world.model.answers(
+            says("I look first.") + calls("shell", id=f"a{killed:d}", command=FREE),
+            says("Now for it.") + calls("shell", id=f"b{killed:d}", command=ASKED),
+            says("Done."),
+        )
+        before = len(world.chat.replies)
+        async with world.daemon() as daemon:
+            await daemon.ready()
+            world.ann.says("please")
+            prompt = await world.prompt(killed + 1)
+            if killed:
+                await daemon.kill()
+            else:
+                world.ann.presses(prompt, "Approve")
+                await world.settles(daemon, replies=2)
+        if killed:
+            async with world.daemon() as daemon:
+                await daemon.ready()
+                world.ann.presses(prompt, "Approve")
+                await world.settles(daemon)
+        messages = world.model.last_request.messages
+        seen.append(messages[-4 - messages[::-1].index(("user", "please")) + 3 :])
+        shown.append([each.text for each in world.chat.replies[before:] if each is not prompt])
+    assert seen[0] == seen[1]
+    assert shown[0] == shown[1]
+    assert world.runs("asked") == 2

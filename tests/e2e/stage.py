@@ -1,0 +1,161 @@
+"""The whole thing on a stage: the real daemon process between the strict doubles of a platform and a model."""
+
+import json
+import resource
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.platforms.daemon_process import DaemonProcess
+from tests.platforms.model_server import ModelServer
+from tests.platforms.telegram_faults import Call
+from tests.platforms.telegram_server import Person, Press, TelegramServer
+from tests.platforms.telegram_world import Chat, Message
+
+PATIENCE = 30.0
+
+Tables = dict[str, dict[str, Any]]
+
+
+class Stage:
+    """One test's world. Olga is the operator, Uma and Vic may talk to the bot, Xen is a stranger.
+
+    Args:
+        folder: The test's own; the configuration and the state directory lie in it.
+        model: Answers from its script.
+        telegram: Holds the chats.
+    """
+
+    def __init__(self, folder: Path, model: ModelServer, telegram: TelegramServer) -> None:
+        self.folder = folder
+        self.model = model
+        self.telegram = telegram
+        self.olga = telegram.user("1001", name="Olga", username="olga")
+        self.uma = telegram.user("2001", name="Uma", username="uma")
+        self.vic = telegram.user("2002", name="Vic")
+        self.xen = telegram.user("9001", name="Xen", username="xen")
+        self.runs: list[DaemonProcess] = []
+        """Each process of the daemon, the oldest first."""
+        self.expected_errors: set[str] = set()
+        """Events of level error that this test provokes."""
+        self.tables: Tables = {
+            "daemon": {"state_dir": str(folder / "state"), "log_format": "json", "log_level": "debug"},
+            "agent": {"model": "main/m-1"},
+            "providers.main": {
+                "kind": "openai",
+                "api_key": model.key,
+                "base_url": model.openai_url,
+                "max_retries": 0,
+            },
+            "channels.telegram": {
+                "bot_token": telegram.token,
+                "api_base": telegram.api_base,
+                "allowed_users": ["2001", "2002"],
+            },
+            "operators": {"users": ["telegram:1001"]},
+        }
+
+    def configure(self, table: str, **keys: Any) -> None:
+        """Set keys of a table; None takes one away."""
+        known = self.tables.setdefault(table, {})
+        known.update(keys)
+        for key in [key for key, value in known.items() if value is None]:
+            del known[key]
+
+    @property
+    def config(self) -> Path:
+        """The configuration, written anew."""
+        path = self.folder / "zerobot.toml"
+        lines = []
+        for name, keys in self.tables.items():
+            lines.append(f"[{name}]")
+            # What JSON writes of texts, numbers, flags and lists is TOML too.
+            lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items()]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path.chmod(0o600)
+        return path
+
+    @property
+    def workspace(self) -> Path:
+        """Where the tools work."""
+        return self.folder / "state" / "workspace"
+
+    @asynccontextmanager
+    async def daemon(self, environ: Mapping[str, str] | None = None) -> AsyncIterator[DaemonProcess]:
+        """Run the daemon inside of this scope, once it is ready; it is stopped gracefully at the end."""
+        async with self.process(environ) as daemon:
+            await daemon.ready()
+            yield daemon
+            if not daemon.has_ended:
+                assert await daemon.stop() == 0
+        self.check(daemon)
+
+    @asynccontextmanager
+    async def process(self, environ: Mapping[str, str] | None = None) -> AsyncIterator[DaemonProcess]:
+        """Run the daemon's process, ready or not; killed at the end if it still runs."""
+        async with DaemonProcess(self.config, environ) as daemon:
+            self.runs.append(daemon)
+            yield daemon
+
+    def check(self, daemon: DaemonProcess) -> None:
+        """Fail on anything that nobody expected: errors in the log, lines that are no events."""
+        assert daemon.other_lines == []
+        errors = [each for each in daemon.events if each["level"] == "error"]
+        assert [each for each in errors if each["event"] not in self.expected_errors] == []
+
+    @property
+    def log(self) -> str:
+        """All that all processes have written, as one text."""
+        return "\n".join(json.dumps(each, ensure_ascii=False) for run in self.runs for each in run.events) + "\n".join(
+            line for run in self.runs for line in run.other_lines
+        )
+
+    # What a test waits for.
+
+    async def prompt(self, chat: Chat) -> Message:
+        """Wait for an approval prompt that is open in a chat."""
+        await chat.wait_for(lambda chat: chat.prompt)
+        assert chat.prompt is not None
+        return chat.prompt
+
+    async def press(self, person: Person, message: Message, label: str) -> Press:
+        """Press a button and wait for what the presser is told."""
+        return await person.presses(message, label).answered()
+
+    def code_of(self, prompt: Message) -> str:
+        """The code that a prompt shows."""
+        return next(line for line in prompt.text.splitlines() if line.startswith("code: ")).removeprefix("code: ")
+
+    def shown(self, chat: Chat) -> list[str]:
+        """What of the bot's is visible in a chat, prompts left out."""
+        return [one.text for one in chat.replies if "asked by: " not in one.text]
+
+    async def says(self, person: Person, text: str, **where: Any) -> Message:
+        """Say something and wait for the next finished delivery; returns the newest message of the bot's there."""
+        daemon = self.runs[-1]
+        before = len(daemon.named("delivery.sent"))
+        person.says(text, **where)
+        await daemon.until("delivery.sent", count=before + 1)
+        chat: Chat = where.get("chat") or person.chat
+        return chat.replies[-1]
+
+    def sends(self, chat: Chat) -> list[Call]:
+        """Calls that put a new text into a chat."""
+        return self.telegram.of("sendMessage", chat=chat)
+
+
+class FullDisk:
+    """The daemon's files cannot grow, as on a full disk: a limit of the kernel, set and lifted from outside."""
+
+    def __init__(self, daemon: DaemonProcess, size: int = 0) -> None:
+        self._pid = daemon.pid
+        self._size = size
+
+    def __enter__(self) -> None:
+        _, hard = resource.prlimit(self._pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self._pid, resource.RLIMIT_FSIZE, (self._size, hard))
+
+    def __exit__(self, *exc: object) -> None:
+        _, hard = resource.prlimit(self._pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self._pid, resource.RLIMIT_FSIZE, (hard, hard))
