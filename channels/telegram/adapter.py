@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from httpx import create_ssl_context
 from telegram import Bot
 
 from channels.telegram.buttons import view
@@ -44,7 +45,8 @@ def make_bot(settings: TelegramSettings) -> tuple[Bot, BotRequest, BotRequest]:
     """
     quiet_loggers()
     base = str(settings.api_base).rstrip("/")
-    polling, calls = BotRequest(1, POLL_ANSWER_SECONDS), BotRequest(_CONNECTIONS)
+    tls = create_ssl_context(trust_env=False)
+    polling, calls = BotRequest(tls, 1, POLL_ANSWER_SECONDS), BotRequest(tls, _CONNECTIONS)
     bot = Bot(
         settings.bot_token.get_secret_value(),
         base_url=f"{base}/bot",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from ssl import SSLContext
 from typing import Any
 
 import httpx
@@ -36,10 +37,11 @@ class GatewayError(NetworkError):
 class BotRequest(HTTPXRequest):
     """HTTP/1.1 with a pool of kept connections, no proxies from the environment, no redirects."""
 
-    def __init__(self, connections: int, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, tls: SSLContext, connections: int, answer_seconds: float = ANSWER_SECONDS) -> None:
         """Make a client; it connects when it is first used.
 
         Args:
+            tls: What is trusted; one serves several clients, since it takes 17 ms to make.
             connections: The most that may be open at once.
             answer_seconds: How long an answer may take; a long poll adds its own time.
         """
@@ -52,7 +54,7 @@ class BotRequest(HTTPXRequest):
             connect_timeout=CONNECT_SECONDS,
             pool_timeout=ANSWER_SECONDS,
             media_write_timeout=60.0,
-            httpx_kwargs={"limits": limits, "trust_env": False},
+            httpx_kwargs={"limits": limits, "trust_env": False, "verify": tls},
         )
         self.last_payload = b"{}"
 

@@ -37,7 +37,7 @@ async def test_nobody_to_ask_is_a_denial_with_the_true_reason(shell: Shell) -> N
     assert "command: touch made-by-a-tool" in done.err
     assert "no terminal" in done.err
     assert "no terminal" in done.out
-    assert not (shell.home / "made-by-a-tool").exists()  # noqa: ASYNC240 - a local file
+    assert not (shell.home / "made-by-a-tool").exists()
 
 
 async def test_lines_from_a_pipe_are_messages(shell: Shell) -> None:
@@ -49,7 +49,7 @@ async def test_lines_from_a_pipe_are_messages(shell: Shell) -> None:
 
 async def test_a_failed_turn_fails_the_command(shell: Shell) -> None:
     """A model that cannot be reached is told in words, and the exit status says so."""
-    (shell.home / "zerobot.toml").write_text(  # noqa: ASYNC240 - a local file
+    (shell.home / "zerobot.toml").write_text(
         '[agent]\nmodel = "main/x"\n[providers.main]\nkind = "openai"\napi_key = "k-123456789"\n'
         'base_url = "http://127.0.0.1:9/v1"\nmax_retries = 0\n',
         encoding="utf-8",
@@ -77,7 +77,7 @@ async def test_a_person_approves_at_the_screen(shell: Shell) -> None:
         await person.sees(r"\[a\]pprove")
         person.types("a")
         await person.sees("Approved by console:local")
-        await person.sees(r"exit status 0\].*exit status 0\].*›")
+        await person.sees_at_rest(r"exit status 0\]")
         person.types("\x04")
         assert await person.sees_the_end() == 0
 
@@ -92,10 +92,43 @@ async def test_a_person_denies_with_a_reason(shell: Shell) -> None:
         await person.sees("why not")
         person.types("not today\r")
         await person.sees("Denied by console:local.*not today")
-        await person.sees("said no.*said no.*›")
+        await person.sees_at_rest("said no")
         person.types("/quit\r")
         assert await person.sees_the_end() == 0
-    assert not (shell.home / "made-by-a-tool").exists()  # noqa: ASYNC240 - a local file
+    assert not (shell.home / "made-by-a-tool").exists()
+
+
+async def test_one_message_at_a_terminal_asks_there(shell: Shell) -> None:
+    """`-m` with a person behind it: what is risky is asked, a line answers."""
+    async with at_a_terminal(shell, "chat", "-m", "run echo one-two-three") as person:
+        await person.sees(r"command: echo one-two-three.*\[a\]pprove")
+        person.types("what\r")
+        await person.sees(r"\[a\]pprove")
+        person.types("a\r")
+        await person.sees("exit status 0")
+        assert await person.sees_the_end() == 0
+
+
+async def test_a_second_terminal_sees_and_decides_too(shell: Shell) -> None:
+    """Two terminals are one conversation: a prompt asked at one is answered at the other."""
+    async with shell.daemon(), at_a_terminal(shell, "chat") as one, at_a_terminal(shell, "chat") as two:
+        await two.sees("›")
+        await one.sees("›")
+        one.types("run echo one-two-three\r")
+        await one.sees(r"\[a\]pprove")
+        await two.sees(r"command: echo one-two-three.*\[a\]pprove")
+        two.types("a")
+        for person in (one, two):
+            await person.sees("Approved by console:local.*exit status 0")
+
+
+async def test_the_bot_that_stops_says_so(shell: Shell) -> None:
+    """When the daemon ends, an attached terminal ends too, with a word about it."""
+    async with shell.daemon() as daemon, at_a_terminal(shell, "chat") as person:
+        await person.sees("›")
+        daemon.terminate()
+        await person.sees("hung up|has stopped")
+        await person.sees_the_end()
 
 
 async def test_ctrl_c_stops_the_turn_and_then_leaves(shell: Shell) -> None:
@@ -105,9 +138,7 @@ async def test_ctrl_c_stops_the_turn_and_then_leaves(shell: Shell) -> None:
         person.types("hello\r")
         await person.sees("demo model")
         person.types("\x03")
-        await person.sees("Stopping")
-        await person.sees("›")
-        person.types("\x03")
+        await person.sees_at_rest(r"\(Stopped\.\)")
         person.types("\x03")
         assert await person.sees_the_end() == 0
 
@@ -118,10 +149,10 @@ async def test_what_was_typed_is_remembered_privately(shell: Shell) -> None:
         async with at_a_terminal(shell, "chat") as person:
             await person.sees("›")
             person.types("/whoami\r" if _ == 0 else "\x1b[A\r")
-            await person.sees("You are console:local")
+            await person.sees_at_rest("You are console:local")
             person.types("\x04")
             await person.sees_the_end()
-    assert (shell.state / "chat_history").stat().st_mode & 0o077 == 0  # noqa: ASYNC240 - a local file
+    assert (shell.state / "chat_history").stat().st_mode & 0o077 == 0
 
 
 def test_a_message_settles_when_its_turn_ends() -> None:

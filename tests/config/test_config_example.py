@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from zerobot.config.files import ConfigFile
-from zerobot.config.keys import KeyPath, lookup
+from zerobot.config.keys import KeyPath, dotted, lookup
 from zerobot.config.kinds import Kinds
 from zerobot.config.loader import examine, load_config
 from zerobot.config.schema import Settings
@@ -24,7 +24,7 @@ NO_DEFAULT = {
 }
 """What the example sets on purpose; each has a comment that says so."""
 KEY = re.compile(r"(#?)([a-z_]+) = (.+)")
-HEADER = re.compile(r"\[([a-z.]+)\]")
+HEADER = re.compile(r"""\[([a-z.]+|models\."[^"]+")\]""")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def tables_of(example: ConfigFile, kinds: Kinds) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path, _ in examined.tables.walk(examined.tree):
         if path and path not in (("providers", "demo"), ("agents", "brief")):
-            found[".".join(str(part) for part in path)] = examined.tables.keys(path)
+            found[dotted(path)] = examined.tables.keys(path)
     return found
 
 
@@ -82,12 +82,12 @@ def test_every_default_in_the_example_is_right(example: ConfigFile, kinds: Kinds
     for path, model in examined.tables.walk(examined.tree):
         table = lookup(examined.settings.model_dump(), path)
         for name, field in model.model_fields.items() if path and path[0] != "agents" else ():
-            key = ".".join([*(str(part) for part in path), name])
+            key = dotted((*path, name))
             if key in NO_DEFAULT or path == ("providers", "demo"):
                 continue
             assert isinstance(table, dict)
             assert table[name] == field.get_default(), key
-            is_set = written()[".".join(str(part) for part in path)][name]
+            is_set = written()[dotted(path)][name]
             assert is_set is (field.get_default() is not None), key
 
 

@@ -99,6 +99,15 @@ async def test_a_limited_operator_chat_is_asked_when_its_time_has_come(office: O
     assert len(office.channel.texts(OLGAS)) == 1
 
 
+async def test_a_request_that_is_decided_before_it_could_be_shown_is_not_shown(office: Office) -> None:
+    """Decided from elsewhere while the chat is limited: no prompt comes after it."""
+    office.channel.fail("ask", TryLaterError("slow down", retry_after=9.0))
+    await office.ask()
+    assert (await office.type("CODE1")).outcome is PressOutcome.APPROVED
+    await office.house.clock.advance(30)
+    assert len(office.channel.of("ask", "settle")) == 1
+
+
 async def test_a_prompt_whose_answer_is_lost_is_shown_again(office: Office) -> None:
     """Two prompts do no harm: a decision counts once."""
     office.channel.fail("ask", UnclearError("broken"), taken=True)

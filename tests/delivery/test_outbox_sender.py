@@ -18,7 +18,7 @@ from zerobot.core.events import TextShown
 from zerobot.core.ids import ReplyId, TurnId
 from zerobot.core.places import Place
 from zerobot.delivery.part_sender import REPEAT_AFTER
-from zerobot.store.outbox import PartState, ReplyState
+from zerobot.store.outbox import PartState, ReplyState, queue_notice
 from zerobot.testing.channel import REPEAT_MARK, AskableChannel, FakeChannel, PlainChannel, fake_kind
 from zerobot.testing.clock import ManualClock
 
@@ -125,6 +125,7 @@ async def test_a_repeat_that_is_unclear_as_well_is_the_last(houses: Houses, cloc
         assert house.channel.texts(ANN) == ["0123456789", REPEAT_MARK + "0123456789", "abc"]
         assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.FAILED, PartState.SENT])
         assert house.logged("delivery.failed")[0]["turn"] == "t1"
+        assert house.channel.of("send")[-1].at < 2 * REPEAT_AFTER
 
 
 async def test_a_repeat_that_surely_was_not_taken_is_tried_again(house: House) -> None:
@@ -332,11 +333,31 @@ async def test_a_notice_of_a_turn_leaves_its_draft_alone(house: House) -> None:
     with house.delivery.view(ref) as show:
         show(TextShown("Hel"))
         await house.clock.advance(1)
-        await house.delivery.notice(ANN, "By the way.")
+        now = house.clock.now()
+        notice = await house.database.write(lambda db: queue_notice(db, ANN, "By the way.", now, turn=ref.turn))
+        house.delivery.reply_queued(notice)
         await house.clock.advance(2)
         show(TextShown("lo"))
         await house.clock.advance(2)
         assert house.channel.texts(ANN) == ["Hello", "By the way."]
+
+
+async def test_a_reply_whose_draft_began_before_a_notice_waits_for_its_end(house: House) -> None:
+    """The notice is being sent when the older reply gets its final text: both come, each once."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        show(TextShown("Hel"))
+        await house.clock.advance(1)
+        hold = house.channel.hold("send")
+        await house.delivery.notice(ANN, "By the way.")
+        await house.clock.advance(2)
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(2)
+        hold.release()
+        await house.clock.advance(5)
+    assert house.channel.texts(ANN) == ["Hello.", "By the way."]
+    assert len(house.channel.of("send", "edit")) == 3
+    assert await house.outbox.unfinished() == []
 
 
 async def test_nothing_of_a_place_is_kept_when_it_is_idle(house: House) -> None:

@@ -8,12 +8,19 @@ from tests.e2e.stage import Stage
 from tests.platforms.model_script import calls, holds, says, status
 
 
+def streams_in_two_steps(stage: Stage, first: str, second: str) -> None:
+    """Let the model hold after its first words, and again after the first word of its next step."""
+    stage.model.answers(holds(says(first) + calls("time_now"), after=1), holds(says(second), after=1))
+
+
 async def test_an_edit_that_is_late_does_not_overwrite_the_final_text(stage: Stage) -> None:
     """B009: edits of one message are in order; the last state is the final text."""
-    stage.model.answers(says("First. ") + calls("time_now"), holds(says("Second. Third."), after=1))
+    streams_in_two_steps(stage, "First.", "Second. Third.")
     async with stage.daemon() as daemon:
         late = stage.telegram.hold_next("editMessageText")
         stage.uma.says("count")
+        await stage.uma.chat.reply("First.")
+        stage.model.release()
         await late.arrived.wait()
         stage.model.release()
         await daemon.until("turn.finished")
@@ -35,27 +42,29 @@ async def test_a_fault_after_streamed_text_leaves_the_text_and_adds_one_note(sta
 
 async def test_a_limited_chat_gets_no_call_until_its_time_is_over(stage: Stage) -> None:
     """B011, B014: the server's wait is kept, only the part that was refused is sent again, and each is there once."""
-    text = "a" * 4096 + "b" * 4096 + "c" * 100
+    text = "a" * 3000 + "b" * 3000 + "c" * 3000
     stage.configure("channels.telegram", drafts="off")
     stage.model.answers(says(text, deltas=[text]))
     async with stage.daemon() as daemon:
         stage.uma.says("long")
-        await stage.uma.chat.reply("a")
+        await stage.uma.chat.reply("aa")
         stage.telegram.fail_next("sendMessage", 429, retry_after=2, chat=stage.uma.chat)
         await daemon.until("delivery.sent")
     limited = next(call for call in stage.sends(stage.uma.chat) if call.status == 429)
     again = next(call for call in stage.sends(stage.uma.chat) if call.at > limited.at)
     assert again.at - limited.at >= 2.0
     assert again.params["text"] == limited.params["text"]
-    assert [part[0] for part in stage.uma.chat.texts] == ["a", "b", "c"]
+    assert "".join(stage.uma.chat.texts) == text
 
 
 async def test_a_limit_on_a_draft_leaves_one_whole_answer(stage: Stage) -> None:
     """B013: no half draft stays behind, and no second copy is posted under it."""
-    stage.model.answers(says("Half. ") + calls("time_now"), holds(says("The rest of it."), after=1))
+    streams_in_two_steps(stage, "Half.", "The rest of it.")
     stage.telegram.fail_next("editMessageText", 429, retry_after=1)
     async with stage.daemon() as daemon:
         stage.uma.says("go")
+        await stage.uma.chat.reply("Half.")
+        stage.model.release()
         await stage.telegram.wait_for(lambda: [c for c in stage.telegram.of("editMessageText") if c.status == 429])
         stage.model.release()
         await daemon.until("delivery.sent")

@@ -31,6 +31,7 @@ class Settings:
     key: str = KEY
     idle_timeout: float = 10.0
     connect_timeout: float = 5.0
+    text_tools: bool = False
 
 
 @dataclass(slots=True)

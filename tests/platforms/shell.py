@@ -120,13 +120,17 @@ class Person:
         self._mark += match.end()
         return match[0]
 
+    async def sees_at_rest(self, pattern: str) -> str:
+        """Wait until the screen has shown this and then the prompt, with nothing under way in between."""
+        return await self.sees(rf"{pattern}(?:(?!working).)*›")
+
     async def sees_the_end(self) -> int:
         """Wait until the program has ended; its exit status."""
         async with asyncio.timeout(PATIENCE):
             while not self._closed:
                 self._arrived.clear()
                 await self._arrived.wait()
-        _, status = os.waitpid(self._pid, 0)
+        _, status = await asyncio.to_thread(os.waitpid, self._pid, 0)
         self._pid = 0
         return os.waitstatus_to_exitcode(status)
 
@@ -160,7 +164,7 @@ async def at_a_terminal(shell: Shell, *arguments: str) -> AsyncIterator[Person]:
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(shell.home)
-        os.execve(PROGRAM, [PROGRAM, *arguments], shell.environ)  # noqa: S606 - the program under test
+        os.execve(PROGRAM, [PROGRAM, *arguments], shell.environ)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     person = Person(terminal, pid)
     try:

@@ -105,6 +105,10 @@ async def releases(house: House) -> None:
     await house.tools.release()
 
 
+SILENT = """
+    SELECT count(*) FROM turns t WHERE reason <> 'superseded'
+        AND NOT EXISTS (SELECT 1 FROM replies r WHERE r.turn_id = t.id AND r.text <> '')
+"""
 Action = Callable[[House], Coroutine[Any, Any, None]]
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(
     [approves, denies, lets_expire, writes, stops, resets, kills, shuts_down, wakes, waits, releases]
@@ -166,8 +170,7 @@ async def the_promises_hold(house: House) -> None:
             for sql in (
                 "SELECT count(*) FROM turns WHERE state <> 'finished'",
                 "SELECT count(*) FROM inbox WHERE state <> 'done'",
-                "SELECT count(*) FROM turns t WHERE reason <> 'superseded'"
-                " AND NOT EXISTS (SELECT 1 FROM replies r WHERE r.turn_id = t.id AND r.text <> '')",
+                SILENT,
                 "SELECT count(*) FROM tool_calls WHERE state <> 'finished'",
             )
         ]

@@ -1,5 +1,7 @@
 """Attempts, waiting and errors of one step (spec K9, K10, A42, A50, A51)."""
 
+from dataclasses import replace
+
 import pytest
 
 from zerobot.core.errors import ProviderError, RateLimitError
@@ -135,6 +137,13 @@ async def test_a_billed_failure_counts_once(house: House) -> None:
         Usage(input_tokens=22, output_tokens=7),
         Usage(input_tokens=12, output_tokens=4),
     )
+
+
+async def test_running_totals_are_not_added(house: House) -> None:
+    """A51: of several reports in one attempt only the last one counts."""
+    house.model.answers(replace(says("ok", usage=(10, 3)), spent=Usage(input_tokens=10, output_tokens=1)))
+    await house.user.says("hi")
+    assert house.finals[0].usage == Usage(input_tokens=10, output_tokens=3)
 
 
 async def test_a_failed_turn_still_costs(house: House) -> None:

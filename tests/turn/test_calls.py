@@ -1,5 +1,6 @@
 """Calls and hooks: what becomes of each call of a batch before and after it runs (spec K3, K4)."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,22 @@ class Refusing:
     async def authorize(self, call: RecordedCall, execution: Execution) -> Block | Answer | None:
         """Fail."""
         raise RuntimeError("the hook is broken")
+
+
+class Mumbling:
+    """Hooks that answer with what is no answer."""
+
+    async def prepare(self, call: RecordedCall, batch: Sequence[RecordedCall]) -> Block | Answer | Replace | None:
+        """Say something to c1."""
+        return "yes" if call.wire_id == "c1" else None  # type: ignore[return-value]
+
+    async def authorize(self, call: RecordedCall, execution: Execution) -> Block | Answer | None:
+        """Say something to c2."""
+        return True if call.wire_id == "c2" else None  # type: ignore[return-value]
+
+    async def finalize(self, call: RecordedCall, result: ToolResult) -> ToolResult:
+        """Return rubbish for c3."""
+        return "fine" if call.wire_id == "c3" else result  # type: ignore[return-value]
 
 
 @dataclass
@@ -153,6 +170,15 @@ async def test_a_failing_hook_fails_closed(house: House) -> None:
     assert "broken" not in str(house.model.last_request)
 
 
+async def test_an_answer_of_a_hook_that_is_none_fails_closed(house: House) -> None:
+    """A25: what is not a clear answer is no yes: the call does not run, its result is not kept, the turn goes on."""
+    mumbling = Mumbling()
+    house.settings.hooks = Hooks(prepare=(mumbling,), authorize=(mumbling,), finalize=(mumbling,))
+    house.model.answers(step(calls=[call("echo", f"c{n}", text=str(n)) for n in (1, 2, 3, 4)]), says("ok"))
+    await house.user.says("hi")
+    assert (await house.history())[2:6] == ["R c1!BLOCKED", "R c2!BLOCKED", "R c3!WITHHELD", "R c4=4"]
+
+
 async def test_a_result_that_cannot_be_checked_is_withheld(house: House) -> None:
     """T20: when the last hook fails, the raw output is nowhere: history, events, requests, replies, database."""
     house.settings.hooks = Hooks(finalize=(Keeping(None),))
@@ -168,6 +194,25 @@ async def test_a_result_that_cannot_be_checked_is_withheld(house: House) -> None
     )
     said = [str(dump), str(house.events), str([r.request for r in house.model.requests]), str(house.finals)]
     assert not any(SECRET in text for text in said)
+
+
+async def test_a_refusal_that_cannot_be_checked_still_says_that_nothing_ran(house: House) -> None:
+    """0.4: whatever a hook does, no result claims that a tool ran that did not."""
+    house.settings.hooks = Hooks(finalize=(Keeping(None),))
+    house.model.answers(calls("ghost", id="c1"), says("ok"))
+    await house.user.says("hi")
+    refused = house.model.last_request.result_of("c1")
+    assert refused.code is ResultCode.BLOCKED
+    assert "did not run" in refused.text
+
+
+async def test_replaced_arguments_that_are_no_json_block_the_call(house: House) -> None:
+    """K3: a hook that replaces arguments with what cannot be recorded has failed, and its call does not run."""
+    hook = Preparing({"c1": Replace({"text": float("nan")}), "c2": Replace({"text": object()})}, [])
+    house.settings.hooks = Hooks(prepare=(hook,))
+    house.model.answers(step(calls=[call("free", "c1"), call("free", "c2")]), says("ok"))
+    await house.user.says("hi")
+    assert (await house.history())[2:4] == ["R c1!BLOCKED", "R c2!BLOCKED"]
 
 
 async def test_a_result_is_kept_as_the_hook_left_it(house: House) -> None:
@@ -215,6 +260,18 @@ async def test_whatever_a_tool_does_wrong_stays_with_its_call(house: House) -> N
     house.model.answers(step(calls=batch), says("ok"))
     await house.user.says("hi")
     assert (await house.history())[2:6] == ["R c1!BAD_RESULT", "R c2!FAILED", "R c3!BLOCKED", "R c4=a"]
+
+
+async def test_a_tool_that_cancels_itself_has_failed(house: House) -> None:
+    """K4: a tool's own cancellation is its failure, not the turn's end."""
+
+    async def gives_up(_: str, __: Arguments, ___: ToolContext) -> ToolOutput:
+        raise asyncio.CancelledError
+
+    house.tools.add("quitter", gives_up)
+    house.model.answers(calls("quitter", id="c1"), says("ok"))
+    await house.user.says("hi")
+    assert house.model.last_request.lines[-1] == "R c1!FAILED"
 
 
 async def test_a_tool_that_takes_too_long_is_ended(house: House) -> None:

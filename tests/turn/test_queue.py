@@ -1,9 +1,10 @@
 """Inputs of one conversation run one after another, conversations run side by side (spec A80-A88)."""
 
 from zerobot.core.envelope import Acceptance
-from zerobot.core.events import TurnStarted
+from zerobot.core.events import StopReason, TurnStarted
 from zerobot.testing.house import House
 from zerobot.testing.model import held, says
+from zerobot.turn import notices
 
 
 async def test_a_conversation_is_worked_on_in_order_and_others_beside_it(house: House) -> None:
@@ -86,3 +87,22 @@ async def test_a_failed_turn_does_not_stop_the_queue(house: House) -> None:
     assert len(house.model.violations) == 1
     house.model.violations.clear()
     house.model._script.clear()
+
+
+async def test_a_damaged_row_costs_its_turn_and_not_the_queue(house: House) -> None:
+    """K16, W9: a conversation that cannot be read says so and goes on after a reset; others notice nothing."""
+    house.model.answers(says("one"), says("bob's"), says("fresh"))
+    await house.user.says("1")
+    await house.engine.database.write(lambda db: db.execute("UPDATE messages SET extra = '{broken'"))
+    await house.user.says("2")
+    final = house.finals[1]
+    assert final.error is not None
+    assert (final.reason, final.text) == (
+        StopReason.ERROR,
+        notices.ERROR_MARK + notices.INTERNAL.format(turn=final.turn),
+    )
+    await house.other("bob").says("hi")
+    await house.engine.conversations.reset(await house.user.conversation())
+    await house.user.says("3")
+    assert house.model.last_request.lines == ["U:3"]
+    assert house.finals[-1].text == "fresh"

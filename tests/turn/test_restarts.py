@@ -137,7 +137,7 @@ async def test_a_time_that_is_over_while_the_process_is_down_counts(house: House
         ("Turns.finish", True),
     ],
 )
-async def test_wherever_the_process_dies_there_is_one_answer(house: House, point: str, after: bool) -> None:
+async def test_wherever_the_process_dies_there_is_one_answer(house: House, point: str, *, after: bool) -> None:
     """Design 3: no input is lost or worked on twice, no tool runs twice, one reply is queued, whatever the moment."""
     house.model.answers(calls("echo", id="c1", text="a"), to="hi")
     house.model.answers(says("done"), to="hi")

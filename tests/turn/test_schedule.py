@@ -54,7 +54,7 @@ async def test_a_call_waits_only_for_earlier_ones_that_it_clashes_with(house: Ho
         pytest.param(call("wr", p="/a//b/"), call("rd", p="/a/b"), False, id="slashes are canonical"),
     ],
 )
-async def test_what_clashes(house: House, first: ModelCall, second: ModelCall, at_once: bool) -> None:
+async def test_what_clashes(house: House, first: ModelCall, second: ModelCall, *, at_once: bool) -> None:
     """T32: two calls run one after the other exactly when one writes what the other touches."""
     house.model.answers(step(calls=[first, second]), says("ok"))
     await house.user.writes("hi")

@@ -15,7 +15,6 @@ KEYS: tuple[str, ...] = (
 VALUES: dict[str, tuple[str, ...]] = {
     "agent.on_message_during_turn": ("steer", "interrupt"),
     "agents.*.on_message_during_turn": ("steer", "interrupt"),
-    "providers.*.kind": ("openai_responses",),
     "security.sandbox": ("bubblewrap",),
 }
 """Values of keys that are there."""

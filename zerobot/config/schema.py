@@ -151,11 +151,54 @@ class ProviderTable(Section):
         description="How long all waits between the tries of a step may be together, at most 1h; 0: no wait, so a try "
         "that would have to wait is not made. Absent: 45s.",
     )
+    text_tools: bool = Field(
+        default=False,
+        description="For small local models that cannot call tools in the protocol's way: they are told of them in the "
+        "system prompt, and call them in fenced blocks. Absent: false.",
+    )
 
     @property
     def key(self) -> str:
         """The API key in clear; empty when there is none."""
         return self.api_key.get_secret_value() if self.api_key else ""
+
+
+_TokenPrice = Annotated[float | None, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class ModelTable(Section):
+    """A table `[models."PROVIDER/MODEL"]`: what is known of a model, where zerobot knows nothing or other numbers."""
+
+    context_window: int | None = Field(
+        default=None,
+        ge=1000,
+        le=100_000_000,
+        description="Tokens that the model reads and writes together. Absent: as in zerobot's catalogue, if known.",
+    )
+    max_output: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_000_000,
+        description="Tokens that one answer can have. Absent: as in zerobot's catalogue, if known.",
+    )
+    input_price: _TokenPrice = Field(
+        default=None,
+        description="USD for a million tokens of input; 0: free. Absent: as in zerobot's catalogue, where the "
+        "provider is the vendor itself. A model without input and output price is unpriced.",
+    )
+    output_price: _TokenPrice = Field(
+        default=None, description="USD for a million tokens of output; 0: free. Absent: as for input_price."
+    )
+    cache_read_price: _TokenPrice = Field(
+        default=None,
+        description="USD for a million tokens of input that the provider had cached. Absent: as in the catalogue, "
+        "else input_price.",
+    )
+    cache_write_price: _TokenPrice = Field(
+        default=None,
+        description="USD for a million tokens of input that are written to the cache. Absent: as in the catalogue, "
+        "else input_price.",
+    )
 
 
 class OperatorSettings(Section):
@@ -238,6 +281,10 @@ class Settings(BaseSettings):
     )
     providers: dict[str, ProviderTable] = Field(
         default_factory=dict, description="Model APIs: a table [providers.NAME] each."
+    )
+    models: dict[ModelReference, ModelTable] = Field(
+        default_factory=dict,
+        description='What is known of models: a table [models."PROVIDER/MODEL"] each, over zerobot\'s own catalogue.',
     )
     channels: dict[str, SerializeAsAny[ChannelSettings]] = Field(
         default_factory=dict, description="Connections to platforms: a table [channels.NAME] each."

@@ -37,6 +37,11 @@ class ProviderSettings(Protocol):
         """Seconds to connect."""
         ...
 
+    @property
+    def text_tools(self) -> bool:
+        """Whether tools are offered and called in plain text, for models that know no other way."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderServices:

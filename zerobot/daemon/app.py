@@ -15,6 +15,7 @@ from zerobot.core.channel import Channel, ChannelKind, ChannelServices
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ConfigError
+from zerobot.core.loading import loading
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.places import Identity
 from zerobot.daemon.chat_commands import COMMANDS
@@ -173,7 +174,8 @@ def _open_channels(
 
 def _open(kind: ChannelKind, settings: BaseModel, services: ChannelServices) -> Channel:
     try:
-        return kind.open(settings, services)
+        with loading():
+            return kind.open(settings, services)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != kind.library:
             raise

@@ -159,7 +159,7 @@ class PromptBoard:
     async def _follow(self, prompt: Prompt, chat: str) -> None:
         """A chat has a new id: the prompt is shown there."""
         approvals, stored = self._wires.approvals, self._wires.patience.stored
-        await self._wires.delivery.moved(prompt.place, chat)
+        await stored(lambda: self._wires.delivery.moved(prompt.place, chat))
         there = replace(prompt.place, chat=chat)
         await stored(lambda: approvals.add_prompt(prompt.approval, there))
         prompts = await stored(lambda: approvals.prompts_of(prompt.approval))

@@ -26,8 +26,8 @@ class _Due:
 
     reply: ReplyId
     view: TurnView | None = field(compare=False)
-    ends: bool = field(compare=False)
-    """It is the last that its turn says."""
+    last: bool = field(compare=False)
+    """Nothing of its turn is queued behind it."""
 
 
 class Delivery:
@@ -192,14 +192,14 @@ class Delivery:
         replies = await self._patience.stored(lambda: self._bench.outbox.of_turn(turn))
         queued = [reply for reply in replies if reply.state is ReplyState.QUEUED]
         for reply in queued:
-            self._put(reply, view, ends=reply is queued[-1])
+            self._put(reply, view, last=reply is queued[-1])
         return bool(queued)
 
     async def _find_reply(self, reply: ReplyId) -> None:
         found = await self._patience.stored(lambda: self._bench.outbox.get(reply))
         self._put(found, self._views.get(found.turn) if found.turn else None)
 
-    def _put(self, reply: Reply, view: TurnView | None, *, ends: bool = False) -> None:
+    def _put(self, reply: Reply, view: TurnView | None, *, last: bool = False) -> None:
         """Queue a reply in the lane of its place, behind the older ones."""
         if reply.state is not ReplyState.QUEUED:
             return
@@ -221,7 +221,8 @@ class Delivery:
             self._group.create_task(self._drive(reply.place, lane, line), name=f"lane {reply.place}")
         if all(due.reply != reply.id for due in lane):
             # The first is being sent.
-            bisect.insort(lane, _Due(reply.id, view, ends), lo=min(len(lane), 1))
+            view = view if view is not None and view.ends_with(reply.id) else None
+            bisect.insort(lane, _Due(reply.id, view, last), lo=min(len(lane), 1))
 
     async def _drive(self, place: Place, lane: list[_Due], line: Line) -> None:
         """Send what is in a lane until it is empty; then nothing of it is left in memory."""
@@ -247,14 +248,15 @@ class Delivery:
         except Exception as error:  # noqa: BLE001 -- one chat's trouble, whatever it is, must not end the others' lanes
             self._bench.log("delivery.failed", level="error", error=error, reply=due.reply, reason="fault")
             await self._patience.stored(lambda: outbox.fail(due.reply, "a fault of my own"))
-        if due.view is not None and due.ends:
+        if due.view is not None and due.last:
             await self._say_ended(due.view)
 
     async def _say_ended(self, view: TurnView) -> None:
         """Tell a channel that follows turns that one has ended, and all of it was said. Once a turn."""
         channel = view.line.channel
-        if view.final is None or not isinstance(channel, FollowsTurns):
+        if view.final is None or view.told or not isinstance(channel, FollowsTurns):
             return
+        view.told = True
         ref, outcome = view.ref, view.final.outcome
         with fenced(self._bench.log, "turn_ended.failed", "debug", turn=ref.turn):
             await channel.turn_ended(ref.place, ref.reply_to, outcome)

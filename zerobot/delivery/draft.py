@@ -76,6 +76,8 @@ class TurnView:
     def __init__(self, ref: TurnRef, line: Line, bench: Bench) -> None:
         self.ref = ref
         self.line = line
+        self.told = False
+        """Whether the channel was told of the turn's end."""
         self._bench = bench
         self._segment = Segment()
         self._first_at: float | None = None
@@ -116,6 +118,10 @@ class TurnView:
     def final(self) -> Final | None:
         """The end of the turn, unless it paused or is left for a later start."""
         return self._segment.final
+
+    def ends_with(self, reply: ReplyId) -> bool:
+        """Whether this reply finishes what the view has shown; else it is something that is said beside it."""
+        return self._ended.is_set() or self._draft.reply == reply
 
     async def finished(self) -> None:
         """Wait until the last call for it has ended."""
@@ -202,7 +208,8 @@ class Draft:
         self._line = line
         self._bench = bench
         self._ended = ended
-        self._reply: ReplyId | None = None
+        self.reply: ReplyId | None = None
+        """In the outbox; None: nothing is on record yet."""
         self._prepared: MessageBody | None = None
         self._edited: set[int] = set()
         self._faults = 0
@@ -216,7 +223,7 @@ class Draft:
         reply = await self._bench.outbox.open_of_turn(self._ref.turn)
         if reply is None:
             return True
-        self._reply = reply.id
+        self.reply = reply.id
         for part in reply.parts:
             if part.platform_id:
                 self.shown[part.position] = Shown(part.platform_id, None)
@@ -224,18 +231,18 @@ class Draft:
 
     async def prepare(self, bodies: list[MessageBody]) -> bool:
         """Put the first message on record before its time; False: the turn is over in the store."""
-        if self._reply is not None or not bodies:
+        if self.reply is not None or not bodies:
             return True
         async with self.calling:
             await self._begin(0, bodies[0])
             self._prepared = bodies[0]
-        return self._reply is not None
+        return self.reply is not None
 
     async def withdraw(self) -> None:
         """What was put on record and is not sent by the draft is the final's to send."""
-        if self._prepared is not None and self._reply is not None:
+        if self._prepared is not None and self.reply is not None:
             self._prepared = None
-            await self._bench.outbox.release_part(self._reply, 0)
+            await self._bench.outbox.release_part(self.reply, 0)
 
     def differs(self, bodies: list[MessageBody]) -> bool:
         """Whether something else stands on the platform."""
@@ -286,15 +293,15 @@ class Draft:
         prepared, self._prepared = self._prepared, None
         if prepared is None:
             await self._begin(position, body)
-        if self._reply is None:
+        if self.reply is None:
             return False
         if self._ended.is_set():
-            await outbox.release_part(self._reply, position)
+            await outbox.release_part(self.reply, position)
             return False
         message = OutboundMessage(
             place=ref.place,
             body=body,
-            key=part_key(self._reply, position, ref.turn),
+            key=part_key(self.reply, position, ref.turn),
             reply_to=ref.reply_to if position == 0 else "",
         )
         try:
@@ -302,30 +309,30 @@ class Draft:
         except UnclearError:
             raise
         except DeliveryError:
-            await outbox.release_part(self._reply, position)
+            await outbox.release_part(self.reply, position)
             raise
         self.shown[position] = Shown(sent.id, body)
         if prepared not in (None, body):
             # The record says what stands there: by it the final is compared.
-            await outbox.begin_part(self._reply, position, body)
-        await outbox.part_sent(self._reply, position, sent.id)
+            await outbox.begin_part(self.reply, position, body)
+        await outbox.part_sent(self.reply, position, sent.id)
         return True
 
     async def _begin(self, position: int, body: MessageBody) -> None:
         """Put a message on record before it is sent; no reply afterwards: the turn is over in the store."""
         outbox, ref = self._bench.outbox, self._ref
-        if self._reply is None:
-            self._reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
+        if self.reply is None:
+            self.reply = await outbox.open_draft(ref.turn, ref.conversation, ref.place, ref.reply_to, body)
         else:
-            await outbox.begin_part(self._reply, position, body)
+            await outbox.begin_part(self.reply, position, body)
 
     async def _edit(self, position: int, shown: Shown, body: MessageBody) -> None:
         """Change a message. The first time is noted: from then on the store cannot know what it shows."""
         editor = self._line.editor
         assert editor is not None, "a channel without edits shows no draft"
-        assert self._reply is not None, "what is shown belongs to a reply"
+        assert self.reply is not None, "what is shown belongs to a reply"
         if position not in self._edited:
-            await self._bench.outbox.begin_part(self._reply, position, body)
+            await self._bench.outbox.begin_part(self.reply, position, body)
             self._edited.add(position)
         # Until the platform has answered nobody knows which of the two it shows.
         self.shown[position] = Shown(shown.id, None)

@@ -56,6 +56,12 @@ class OutboxSender:
             failed=failed,
         )
 
+    async def _follow(self, reply: Reply, chat: str) -> Reply:
+        """Tell that a chat has a new id, and go on there."""
+        old = reply.place
+        await self._patience.stored(lambda: self._bench.on_moved(old, chat))
+        return replace(reply, place=replace(old, chat=chat))
+
     def _log_failed(self, reply: Reply, error: Exception) -> None:
         self._bench.log(
             "delivery.failed",
@@ -69,13 +75,13 @@ class OutboxSender:
         )
 
     async def _deliver_parts(self, reply: Reply, line: Line, shown: Mapping[int, Shown] | None) -> int:
-        """Deliver the parts in order; a chat that moved is followed once.
+        """Deliver the parts in order; a chat that moves is followed, once for each part.
 
         Returns:
             How many failed.
         """
         parts = PartSender(self._bench, line, self._patience)
-        failed, moved = 0, False
+        failed = 0
         for part in reply.parts:
             if part.state in (PartState.SENT, PartState.FAILED):
                 failed += part.state is PartState.FAILED
@@ -84,11 +90,7 @@ class OutboxSender:
             try:
                 delivered = await parts.deliver(job)
             except MovedError as error:
-                if moved:
-                    raise
-                moved = True
-                await self._bench.on_moved(reply.place, error.chat)
-                reply = job.reply = replace(reply, place=replace(reply.place, chat=error.chat))
+                reply = job.reply = await self._follow(reply, error.chat)
                 delivered = await parts.deliver(job)
             failed += not delivered
         return failed

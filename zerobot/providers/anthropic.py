@@ -8,6 +8,7 @@ from zerobot.core.provider_kind import ProviderKind, ProviderServices, ProviderS
 from zerobot.providers.anthropic_decode import MessagesDecoder
 from zerobot.providers.anthropic_encode import encode
 from zerobot.providers.probe import probe
+from zerobot.providers.text_tools import with_text_tools
 
 if TYPE_CHECKING:
     from zerobot.providers.transport import Exchange
@@ -44,7 +45,7 @@ def _open(name: str, settings: ProviderSettings, services: ProviderServices) -> 
     # Here, so that who only reads kinds does not load the HTTP client.
     from zerobot.providers.transport import Exchange  # noqa: PLC0415
 
-    return AnthropicModel(name, settings, Exchange(name, settings, services))
+    return with_text_tools(AnthropicModel(name, settings, Exchange(name, settings, services)), settings)
 
 
 KIND = ProviderKind(name="anthropic", default_base_url=BASE_URL, needs_key=True, open=_open)

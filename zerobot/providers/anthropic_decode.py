@@ -8,7 +8,7 @@ from zerobot.core.model import Alive, Finish, ModelAnswer, ModelCall, ModelEvent
 from zerobot.core.usage import NO_USAGE, Usage
 from zerobot.providers.faults import broken, from_stream, malformed
 from zerobot.providers.json_values import count_of, list_of, mapping_of, text_of
-from zerobot.providers.sse import SseEvent
+from zerobot.providers.sse import MAX_PARTS, SseEvent
 from zerobot.providers.visible import VisibleText, joined
 
 _FINISHES = {
@@ -130,6 +130,8 @@ class MessagesDecoder:
         return []
 
     def _start(self, index: int, start: Mapping[str, Any]) -> list[ModelEvent]:
+        if index not in self._blocks and len(self._blocks) >= MAX_PARTS:
+            raise malformed(self._provider, f"more than {MAX_PARTS} blocks")
         last = self._blocks[max(self._blocks)].kind if self._blocks else ""
         block = self._blocks[index] = _Block(start)
         if block.kind != "text":

@@ -78,6 +78,11 @@ def tool_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LIMIT] or "unknown"
 
 
+def disarmed(text: str) -> str:
+    """Change our mark of notes in a text: who writes it himself does not thereby become the system."""
+    return text.replace(_NOTE_MARK, _NOTE_MARK.replace("[", "("))
+
+
 def argument_text(call: RecordedCall) -> str:
     """Return the arguments as the text of a JSON object: the model's own text if it is one, since caches like that."""
     return call.raw_arguments if is_json_object(call.raw_arguments) else json.dumps(dict(call.arguments))
@@ -97,8 +102,7 @@ def _refuse_constant(name: str) -> object:
 
 def _people_parts(message: UserMessage) -> list[str]:
     parts = [_note(message.note)] if message.note.strip() else []
-    # Who writes our mark himself does not thereby become the system.
-    text = message.text.strip().replace(_NOTE_MARK, _NOTE_MARK.replace("[", "("))
+    text = disarmed(message.text.strip())
     if message.speaker and text:
         text = f"[{_one_line(message.speaker)}] {text}"
     return [*parts, *([text] if text else []), *(_file_line(file) for file in message.files)]

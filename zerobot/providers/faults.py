@@ -36,7 +36,8 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _HISTORY = re.compile(
-    r"tool_call_id|tool_calls?\b|tool_use|tool_result|tool (message|call|result)|messages?[\[.\"', ]+\d+"
+    r"tool_call_id|tool_calls?\b|tool_use|tool_result|tool (message|call|result|output)|messages?[\[.\"', ]+\d+"
+    r"|without its required|encrypted content [^.]*verif|thought_signature|signature[`'\"]? in"
     r"|alternat|\brole\b|roles|first message|non-?empty content|content[a-z ]* (must|cannot|should)( not)? be"
     r"|empty (content|message|text)|text content blocks|last message|function (call|response) turn",
     re.IGNORECASE,
@@ -102,8 +103,8 @@ def from_response(
         payload = body.decode("utf-8", "replace")
     message, words, _ = describe(payload)
     wait = retry_after(headers, now)
-    if wait is None and (said := _WAIT.search(words)):
-        wait = float(said[1]) / (1000 if said[2] == "ms" else 1)
+    if wait is None:
+        wait = _wait_in(words)
     return translate(
         Refusal(provider=provider, status=status, words=words, message=message, retry_after=wait, secret=secret)
     )
@@ -118,7 +119,16 @@ def from_stream(provider: str, payload: object, *, secret: str = "") -> Provider
         secret: The key, so that it can be taken out of the text.
     """
     message, words, status = describe(payload)
-    return translate(Refusal(provider=provider, status=status, words=words, message=message, secret=secret))
+    return translate(
+        Refusal(
+            provider=provider,
+            status=status,
+            words=words,
+            message=message,
+            retry_after=_wait_in(words),
+            secret=secret,
+        )
+    )
 
 
 def translate(refusal: Refusal) -> ProviderError:
@@ -289,6 +299,12 @@ def _status(error: Mapping[str, object]) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
     return None
+
+
+def _wait_in(words: str) -> float | None:
+    """Return the seconds that a server asks for in its own words."""
+    said = _WAIT.search(words)
+    return float(said[1]) / (1000 if said[2] == "ms" else 1) if said else None
 
 
 def _number(text: str) -> float | None:

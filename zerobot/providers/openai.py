@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING
 
 from zerobot.core.model import ModelEvent, ModelProvider, ModelRequest
 from zerobot.core.provider_kind import ProviderKind, ProviderServices, ProviderSettings
+from zerobot.providers.address import below, key_headers
 from zerobot.providers.openai_decode import ChatDecoder
+from zerobot.providers.openai_dialects import dialect_of
 from zerobot.providers.openai_encode import encode
 from zerobot.providers.probe import probe
+from zerobot.providers.text_tools import with_text_tools
 
 if TYPE_CHECKING:
     from zerobot.providers.transport import Exchange
@@ -21,34 +24,28 @@ class OpenAIModel:
     def __init__(self, name: str, settings: ProviderSettings, exchange: "Exchange") -> None:
         self.name = name
         self._key = settings.key
-        self._base_url = (settings.base_url or BASE_URL).rstrip("/")
+        self._base_url = settings.base_url or BASE_URL
         self._exchange = exchange
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Ask once; see `ModelProvider`."""
-        body = encode(request, self.name, limit_field=self._limit_field())
+        body = encode(request, self.name, dialect_of(self._base_url))
         decoder = ChatDecoder(self.name, secret=self._key)
-        url = f"{self._base_url}/chat/completions"
-        return self._exchange.stream(url, self._headers(), body, decoder)
+        return self._exchange.stream(below(self._base_url, "chat/completions"), self._headers(), body, decoder)
 
     async def check(self, model: str) -> str:
         """Look the model up in the server's list, or ask it for a word if there is no list; see `ModelProvider`."""
-        return await probe(self, self._exchange, f"{self._base_url}/models", self._headers(), model)
+        return await probe(self, self._exchange, below(self._base_url, "models"), self._headers(), model)
 
     def _headers(self) -> dict[str, str]:
-        # Local servers want no key, and some refuse an empty one.
-        return {"authorization": f"Bearer {self._key}"} if self._key else {}
-
-    def _limit_field(self) -> str:
-        # The vendor's newer models refuse the old name; most other servers know no other.
-        return "max_completion_tokens" if self._base_url == BASE_URL else "max_tokens"
+        return key_headers(self._base_url, self._key)
 
 
 def _open(name: str, settings: ProviderSettings, services: ProviderServices) -> ModelProvider:
     # Here, so that who only reads kinds does not load the HTTP client.
     from zerobot.providers.transport import Exchange  # noqa: PLC0415
 
-    return OpenAIModel(name, settings, Exchange(name, settings, services))
+    return with_text_tools(OpenAIModel(name, settings, Exchange(name, settings, services)), settings)
 
 
 KIND = ProviderKind(name="openai", default_base_url=BASE_URL, needs_key=True, open=_open)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from zerobot.core.model import ModelCall
 from zerobot.providers.dialogue import is_json_object
 from zerobot.providers.json_values import mapping_of, text_of
+from zerobot.providers.sse import MAX_PARTS
 from zerobot.providers.visible import joined
 
 
@@ -34,8 +35,16 @@ class CallPieces:
     def __init__(self) -> None:
         self._calls: list[_Growing] = []
 
-    def take(self, piece: Mapping[str, object]) -> None:
-        """Take one entry of `tool_calls`, or `{"function": ...}` made of the old `function_call`."""
+    def __bool__(self) -> bool:
+        """Whether any call began."""
+        return bool(self._calls)
+
+    def take(self, piece: Mapping[str, object]) -> bool:
+        """Take one entry of `tool_calls`, or `{"function": ...}` made of the old `function_call`.
+
+        Returns:
+            False when it begins one call too many.
+        """
         function = mapping_of(piece.get("function"))
         index = _index(piece.get("index"))
         new_id, name = text_of(piece.get("id")), text_of(function.get("name"))
@@ -44,6 +53,8 @@ class CallPieces:
             arguments = json.dumps(arguments, ensure_ascii=False)
         call = self._find(index, new_id, name, has_arguments=bool(arguments))
         if call is None:
+            if len(self._calls) >= MAX_PARTS:
+                return False
             call = _Growing(index)
             self._calls.append(call)
         call.id = call.id or new_id
@@ -52,6 +63,7 @@ class CallPieces:
             call.pieces.append(text)
         # Gemini's thought signatures; it refuses a history without them.
         call.extra = mapping_of(piece.get("extra_content")) or call.extra
+        return True
 
     def calls(self) -> tuple[ModelCall, ...]:
         """Return the calls as they stand."""

@@ -10,8 +10,9 @@ from zerobot.core.usage import NO_USAGE, Usage
 from zerobot.providers.faults import broken, from_stream, malformed
 from zerobot.providers.json_values import count_of, list_of, mapping_of, text_of
 from zerobot.providers.openai_calls import CallPieces
-from zerobot.providers.openai_encode import CALL_EXTRA, REASONING_FIELDS
-from zerobot.providers.sse import SseEvent
+from zerobot.providers.openai_encode import CALL_EXTRA
+from zerobot.providers.openai_reasoning import ReasoningPieces
+from zerobot.providers.sse import MAX_PARTS, SseEvent
 from zerobot.providers.visible import VisibleText
 
 _FINISHES = {
@@ -55,7 +56,7 @@ class ChatDecoder:
         self._secret = secret
         self._visible = VisibleText()
         self._text: list[str] = []
-        self._reasoning: dict[str, list[str]] = {}
+        self._reasoning = ReasoningPieces()
         self._calls = CallPieces()
         self._finish = Finish.NONE
         self._usage: Usage | None = None
@@ -102,7 +103,7 @@ class ChatDecoder:
             return
         self._began = True
         delta = mapping_of(choice.get("delta"))
-        if not (delta or self._text or self._calls.calls()):
+        if not (delta or self._text or self._calls):
             # A server that does not stream. Behind a stream the whole message is a repetition.
             delta = mapping_of(choice.get("message"))
         if delta:
@@ -113,16 +114,14 @@ class ChatDecoder:
         made = self._take_content(delta.get("content"))
         # The model's own words instead of an answer: people should read why they get none.
         made += self._show(self._visible.feed(text_of(delta.get("refusal"))))
-        for field in REASONING_FIELDS:
-            if self._reason(field, text_of(delta.get(field))):
-                made.append(Alive())
-                # Servers in the middle of a change of names send both fields with the same text.
-                break
+        if self._reasoning.take_delta(delta):
+            made.append(Alive())
         pieces = list_of(delta.get("tool_calls"))
         if legacy := mapping_of(delta.get("function_call")):
             pieces = [*pieces, {"index": 0, "function": legacy}]
         for piece in pieces:
-            self._calls.take(mapping_of(piece))
+            if not self._calls.take(mapping_of(piece)):
+                raise malformed(self._provider, f"more than {MAX_PARTS} calls")
             made.append(Alive())
         return made
 
@@ -133,9 +132,7 @@ class ChatDecoder:
         made: list[ModelEvent] = []
         for part in map(mapping_of, list_of(content)):
             made += self._show(self._visible.feed(text_of(part.get("text"))))
-            thinking = part.get("thinking")
-            texts = [thinking] if isinstance(thinking, str) else [mapping_of(p).get("text") for p in list_of(thinking)]
-            if self._reason("thinking", "".join(map(text_of, texts))):
+            if self._reasoning.take_part(part):
                 made.append(Alive())
         return made
 
@@ -168,16 +165,8 @@ class ChatDecoder:
         self._text.append(text)
         return [TextDelta(text)]
 
-    def _reason(self, field: str, text: str) -> bool:
-        if text:
-            self._reasoning.setdefault(field, []).append(text)
-        return bool(text)
-
     def _reasoning_blocks(self) -> tuple[Mapping[str, object], ...]:
-        blocks: list[Mapping[str, object]] = [
-            {"provider": self._provider, "type": field, "text": "".join(texts)}
-            for field, texts in self._reasoning.items()
-        ]
+        blocks = self._reasoning.blocks(self._provider)
         blocks += [
             {"provider": self._provider, "type": CALL_EXTRA, "position": position, "extra": extra}
             for position, extra in self._calls.extras()

@@ -5,70 +5,76 @@ from collections.abc import Mapping, Sequence
 from zerobot.core.messages import RecordedCall
 from zerobot.core.model import ModelRequest, ToolSpec
 from zerobot.providers.dialogue import ModelSaid, argument_text, dialogue, result_text, tool_name
+from zerobot.providers.openai_dialects import Dialect
+from zerobot.providers.openai_reasoning import given_back
 
-REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Where servers put a model's reasoning as text (DeepSeek, vLLM, Kimi; OpenRouter, Groq, newer vLLM)."""
 CALL_EXTRA = "call_extra"
 """Kind of the block that keeps what a server hung on a call (Gemini's thought signatures)."""
+NO_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""In place of the signature of a call that another model made (ai.google.dev/gemini-api/docs/thought-signatures)."""
+AFTER_RESULTS = "OK."
+"""What the model says between results and people's words, for servers that want it to say something there."""
 
 
-def encode(request: ModelRequest, provider: str, *, limit_field: str) -> dict[str, object]:
+def encode(request: ModelRequest, provider: str, dialect: Dialect) -> dict[str, object]:
     """Write the body of a streaming request.
 
     Args:
         request: What to ask.
         provider: Our name of the provider, to tell its own reasoning from that of others.
-        limit_field: How the server calls the limit of output tokens.
+        dialect: How the server wants to be asked.
     """
     body: dict[str, object] = {
         "model": request.model,
-        "messages": _messages(request, provider),
+        "messages": _messages(request, provider, dialect),
         "stream": True,
-        "stream_options": {"include_usage": True},
     }
+    if dialect.usage_option:
+        body["stream_options"] = {"include_usage": True}
     if request.tools:
         # An empty list is refused ("[] is too short").
         body["tools"] = _tools(request.tools)
     if request.max_output_tokens is not None:
-        body[limit_field] = request.max_output_tokens
+        body[dialect.limit_field] = request.max_output_tokens
     return body
 
 
-def _messages(request: ModelRequest, provider: str) -> list[dict[str, object]]:
+def _messages(request: ModelRequest, provider: str, dialect: Dialect) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = []
     if request.system.strip():
         messages.append({"role": "system", "content": request.system})
+    signed = dialect.wants_signatures(request.model)
     for entry in dialogue(request.messages, provider):
         if isinstance(entry, ModelSaid):
-            messages += _round(entry)
-        else:
-            messages.append({"role": "user", "content": entry.text})
+            messages += _round(entry, dialect, signed=signed)
+            continue
+        if dialect.words_after_results and messages and messages[-1]["role"] == "tool":
+            messages.append({"role": "assistant", "content": AFTER_RESULTS})
+        messages.append({"role": "user", "content": entry.text})
     return messages
 
 
-def _round(said: ModelSaid) -> list[dict[str, object]]:
+def _round(said: ModelSaid, dialect: Dialect, *, signed: bool) -> list[dict[str, object]]:
     message: dict[str, object] = {"role": "assistant", "content": said.text or None}
     if not said.calls:
         return [message]
     # Servers that give reasoning want it back with the calls it led to, and only there.
-    message |= {
-        field: block["text"]
-        for block in said.reasoning
-        for field in REASONING_FIELDS
-        if block.get("type") == field and "text" in block
-    }
+    message |= given_back(said.reasoning, said.text)
     extras = {block.get("position"): block.get("extra") for block in said.reasoning if block.get("type") == CALL_EXTRA}
-    message["tool_calls"] = [_call(call, extras.get(call.position)) for call in said.calls]
-    return [message, *(_result(call) for call in said.calls)]
+    if signed and not extras:
+        # Of calls at once only the first has a signature.
+        extras = {said.calls[0].position: NO_SIGNATURE}
+    message["tool_calls"] = [_call(call, extras.get(call.position), dialect) for call in said.calls]
+    return [message, *(_result(call, dialect) for call in said.calls)]
 
 
-def _result(call: RecordedCall) -> dict[str, object]:
-    return {"role": "tool", "tool_call_id": call.wire_id, "content": result_text(call)}
+def _result(call: RecordedCall, dialect: Dialect) -> dict[str, object]:
+    return {"role": "tool", "tool_call_id": dialect.call_id(call.wire_id), "content": result_text(call)}
 
 
-def _call(call: RecordedCall, extra: object) -> dict[str, object]:
+def _call(call: RecordedCall, extra: object, dialect: Dialect) -> dict[str, object]:
     function = {"name": tool_name(call.name), "arguments": argument_text(call)}
-    entry: dict[str, object] = {"id": call.wire_id, "type": "function", "function": function}
+    entry: dict[str, object] = {"id": dialect.call_id(call.wire_id), "type": "function", "function": function}
     return {**entry, "extra_content": extra} if isinstance(extra, Mapping) else entry
 
 

@@ -7,6 +7,8 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 """Longest line. Some servers send a whole answer, or a whole file as an argument, in one line."""
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """Most data that one event may gather over its lines."""
+MAX_PARTS = 1000
+"""Most calls, blocks or items that one answer may have; no model means more, and what gathers them would grow slow."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -30,7 +32,8 @@ class SseParser:
     """An incremental reader of the event stream format (WHATWG HTML, section 9.2.6).
 
     How the bytes are cut into pieces makes no difference. Invalid UTF-8 is replaced. `id:` and `retry:` are of no
-    use here, since a model's stream cannot be resumed.
+    use here, since a model's stream cannot be resumed. `error:` is no field of the format, but older servers of
+    llama.cpp tell of a failure by it (tools/server, `server_sent_event`): it is data of an event named `error`.
     """
 
     def __init__(self, *, max_line: int = MAX_LINE_BYTES, max_event: int = MAX_EVENT_BYTES) -> None:
@@ -88,7 +91,9 @@ class SseParser:
             return
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        if field == b"data":
+        if field == b"error":
+            self._name = "error"
+        if field in {b"data", b"error"}:
             self._data_bytes += len(value) + 1
             if self._data_bytes > self._max_event:
                 raise SseLimitError(f"an event of more than {self._max_event} bytes")

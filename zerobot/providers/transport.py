@@ -18,6 +18,8 @@ from zerobot.providers.visible import joined
 
 BODY_LIMIT = 16 * 1024 * 1024
 """Bytes of an answer that does not come as a stream."""
+STREAM_LIMIT = 64 * 1024 * 1024
+"""Bytes of a stream: far more than any model writes, so that a server that never ends cannot fill our memory."""
 ERROR_BODY_LIMIT = 64 * 1024
 """Bytes of a refusal that are read."""
 TAIL = 2.0
@@ -153,9 +155,15 @@ class Exchange:
         """Decode the body up to the protocol's end, or to its own."""
         parser = SseParser()
         begun = False
+        size = 0
         async with contextlib.aclosing(_pieces(response)) as pieces:
             while not decoder.done:
                 piece = await self._next_piece(pieces, decoder)
+                size += len(piece or b"")
+                if size > STREAM_LIMIT:
+                    raise ProviderError(
+                        f"{self._provider}: a stream of more than {STREAM_LIMIT} bytes", code="stream_limit"
+                    )
                 if not begun and piece and (begin := piece.lstrip()):
                     begun = True
                     # The first byte tells more than the content type, which proxies get wrong in both directions.

@@ -181,6 +181,11 @@ class House:
         """Take a line of the engine's log."""
         self.log.append((event, {**fields, "level": level, "error": error}))
 
+    async def fetch(self, turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG002 - none can be had
+        """Take note in the log that an attachment is wanted."""
+        self.note_log("attachment.wanted", name=attachment.name)
+        return f"{attachment.name} could not be fetched."
+
     def next_number(self) -> int:
         """A number that was not given before: ids of events and messages."""
         return next(self._numbers)
@@ -314,7 +319,7 @@ class Engine:
             tools=house.tools,
             access=AccessDouble(settings),
             operators=house.operator,
-            fetch=_fetch,
+            fetch=house.fetch,
             receipt_key=b"k" * 32,
             clock=house.clock,
             log=house.note_log,
@@ -418,12 +423,19 @@ class UserDouble:
         await self.house.idle()
         return outcome
 
-    async def writes(self, text: str, *, event: str = "") -> Acceptance:
+    async def sends(self, *attachments: Attachment, text: str = "") -> Acceptance:
+        """Send files, and wait until the house has come to rest."""
+        outcome = await self.writes(text, attachments=attachments)
+        await self.house.idle()
+        return outcome
+
+    async def writes(self, text: str, *, event: str = "", attachments: tuple[Attachment, ...] = ()) -> Acceptance:
         """Say something. A second of wall time passes before: no two things happen at the same moment.
 
         Args:
             text: What he says.
             event: The platform's id of the event; empty: a new one.
+            attachments: Files.
         """
         self.house.clock.jump(1)
         number = self.house.next_number()
@@ -433,6 +445,7 @@ class UserDouble:
             event_id=event or f"e{number}",
             message_id=f"m{number}",
             text=text,
+            attachments=attachments,
             sender_name=self.name.title(),
             direct=True,
         )
@@ -466,7 +479,3 @@ def _final_of(superseded: Superseded) -> Final:
 def _ended_and_conversations(db: sqlite3.Connection) -> tuple[list[str], list[ConversationId]]:
     ended = [row[0] for row in db.execute("SELECT id FROM turns WHERE state = 'finished'")]
     return ended, [ConversationId(row[0]) for row in db.execute("SELECT id FROM conversations")]
-
-
-async def _fetch(turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG001 - nothing can be fetched here
-    return f"{attachment.name} could not be fetched."

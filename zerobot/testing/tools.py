@@ -37,6 +37,8 @@ class Kind:
     accesses: Touches = lambda _: NOTHING
     risk: Risk = Risk.LOW
     """LOW runs by itself, MEDIUM is supervised."""
+    effects: frozenset[Effect] = frozenset()
+    """Empty: it reads when its risk is low, else it writes."""
     stop_batch: bool = False
     timeout: float = 600.0
 
@@ -74,7 +76,7 @@ class ToolDouble:
         return Execution(
             run=lambda context: self._box.run(self.name, label, context, self._work(label, arguments, context)),
             description=f"runs {label}",
-            effects=frozenset({Effect.READ if self.kind.risk is Risk.LOW else Effect.WRITE}),
+            effects=self.kind.effects or frozenset({Effect.READ if self.kind.risk is Risk.LOW else Effect.WRITE}),
             risk=self.kind.risk,
             accesses=self.kind.accesses(arguments),
             timeout=self.kind.timeout,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 
 from zerobot.core.access import Verdict, VerdictKind
 from zerobot.core.approvals import Approval, ApprovalState
@@ -11,11 +12,11 @@ from zerobot.core.messages import RecordedCall, ToolResult
 from zerobot.core.places import Place
 from zerobot.core.tools import Effect, Execution
 from zerobot.security.access import ToolRequest, evaluate_tool_access, grantable
-from zerobot.security.digest import call_digest
+from zerobot.security.digest import call_digest, canonical_json
 from zerobot.store.history import NEVER_FINISHED
 from zerobot.store.turn_rows import PauseRequest, Turn
 from zerobot.turn import notices
-from zerobot.turn.check import parse_arguments, resolve
+from zerobot.turn.check import expect, parse_arguments, resolve
 from zerobot.turn.kit import TurnKit
 
 
@@ -53,8 +54,16 @@ class Waiting:
 Plan = Settled | Allowed | Waiting
 
 
-async def plan_round(kit: TurnKit, turn: Turn, calls: Sequence[RecordedCall]) -> list[Plan]:
-    """Bring each open call of a round as far as it gets without running anything, in the model's order."""
+async def plan_round(kit: TurnKit, turn: Turn, calls: Sequence[RecordedCall], *, outside_content: bool) -> list[Plan]:
+    """Bring each open call of a round as far as it gets without running anything, in the model's order.
+
+    Args:
+        kit: What the turn works with.
+        turn: As it was when this run of it began.
+        calls: Those without a result.
+        outside_content: Whether the turn has read, up to now, what somebody else wrote.
+    """
+    turn = replace(turn, outside_content=outside_content)
     asked = await kit.turns.approvals(turn.id)
     latest = {approval.call: approval for approval in asked}
     refused = {approval.digest for approval in asked if approval.state is ApprovalState.DENIED}
@@ -132,7 +141,9 @@ async def _prepare(kit: TurnKit, call: RecordedCall, batch: Sequence[RecordedCal
         return Settled(call, sound)
     for hook in kit.hooks.prepare:
         try:
-            said = await hook.prepare(call, batch)
+            said = expect(await hook.prepare(call, batch), Block, Answer, Replace, NoneType)
+            if isinstance(said, Replace):
+                canonical_json(dict(said.arguments))
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; that call fails, the batch goes on
             kit.log("hook.failed", level="error", error=error, hook="prepare", tool_call=call.id)
             return Settled(call, notices.blocked("a hook that has to prepare it failed"))
@@ -147,7 +158,7 @@ async def _prepare(kit: TurnKit, call: RecordedCall, batch: Sequence[RecordedCal
 async def _authorize(kit: TurnKit, call: RecordedCall, execution: Execution) -> Settled | None:
     for hook in kit.hooks.authorize:
         try:
-            said = await hook.authorize(call, execution)
+            said = expect(await hook.authorize(call, execution), Block, Answer, NoneType)
         except Exception as error:  # noqa: BLE001 - fail closed, whatever a plug-in raises
             kit.log("hook.failed", level="error", error=error, hook="authorize", tool_call=call.id)
             return Settled(call, notices.blocked("a hook that has to judge it failed"))

@@ -3,10 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 from zerobot.core.messages import RecordedCall, ToolResult
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Execution, Tool
 from zerobot.turn import notices
+
+T = TypeVar("T")
 
 DEEPEST_NESTING = 100
 """Beyond it no tool means it, and what walks the arguments later may run out of stack."""
@@ -63,3 +66,14 @@ def resolve(call: RecordedCall, tools: Mapping[str, Tool]) -> Execution | ToolRe
         return notices.blocked(str(error))
     except Exception as error:  # noqa: BLE001 - a tool's own bug costs its call, not the batch
         return notices.blocked(f"the tool could not say what it would do ({type(error).__name__})")
+
+
+def expect(said: T, *kinds: type) -> T:
+    """Take what a plug-in said, if it is of a kind that it may say.
+
+    Raises:
+        TypeError: It is something else, whatever the plug-in's annotations promise.
+    """
+    if isinstance(said, kinds):
+        return said
+    raise TypeError(f"a hook must not answer with {type(said).__name__}")

@@ -23,7 +23,7 @@ from zerobot.turn.decide import Decision, decide
 from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, total
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
-from zerobot.turn.prepare import fetch_files, open_transcript, request_of
+from zerobot.turn.prepare import fetch_files, load_transcript, request_of
 from zerobot.turn.round import RoundEnd, run_round
 from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
 from zerobot.turn.transcript import Transcript
@@ -47,14 +47,15 @@ async def run_tool_call_loop(kit: TurnKit, turn: Turn, emit: Emit, stop: StopSig
     ids = {"channel": turn.place.channel, "conversation": turn.conversation, "turn": turn.id}
     kit = replace(kit, log=BoundLog(kit.log, **ids))
     emit = _isolated(emit, kit.log)
-    transcript = await open_transcript(kit, turn)
+    transcript = Transcript()
     progress = Progress(turn.steps, [])
     end = Ender(kit, turn, transcript, emit, progress)
     emit(TurnStarted(turn.id, turn.resumed))
-    said = transcript.text_since(turn.id, turn.settled_seq)
-    if said:
-        emit(TextShown(said))
     try:
+        await load_transcript(kit, turn, transcript)
+        said = transcript.text_since(turn.id, turn.settled_seq)
+        if said:
+            emit(TextShown(said))
         if turn.crashes > 1:
             return await end.restarted()
         with _time_limit(kit.limits.timeout, stop):

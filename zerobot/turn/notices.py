@@ -89,4 +89,10 @@ CHANGED = ToolResult(
     text="What would run is no longer what the operator approved (a file or a setting changed); it did not run. "
     "Ask again.",
 )
+WITHHELD = ToolResult(
+    code=ResultCode.WITHHELD, text="The tool ran, but its result could not be checked and is withheld."
+)
+UNCHECKED_REFUSAL = ToolResult(
+    code=ResultCode.BLOCKED, text="The call did not run; the reason could not be checked and is withheld."
+)
 EMPTY_OUTPUT = "(no output)"

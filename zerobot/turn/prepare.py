@@ -15,14 +15,14 @@ WINDOW_KEPT = 0.7
 NO_TEXT = "(no text)"
 
 
-async def open_transcript(kit: TurnKit, turn: Turn) -> Transcript:
+async def load_transcript(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
     """Load the conversation as this turn sees it, and move the window when it has grown to its bound."""
-    history = await kit.turns.history(turn)
-    start = window_start(history.messages, kit.limits.history_messages)
+    messages = (await kit.turns.history(turn)).messages
+    start = window_start(messages, kit.limits.history_messages)
     if start:
         await kit.turns.move_window(turn.conversation, start)
-        history = replace(history, messages=tuple(m for m in history.messages if m.seq >= start))
-    return Transcript(history)
+    transcript.load(message for message in messages if message.seq >= start)
+    transcript.outside_content = turn.outside_content
 
 
 def window_start(messages: Sequence[Message], bound: int) -> int:

@@ -49,7 +49,8 @@ async def run_round(
     Raises:
         StorageError: Something could not be stored; nothing runs that is not on record.
     """
-    plans = await stop.unless_stopped(plan_round(kit, turn, opened.open_calls))
+    planning = plan_round(kit, turn, opened.open_calls, outside_content=transcript.outside_content)
+    plans = await stop.unless_stopped(planning)
     for plan in plans:
         transcript.set_arguments(plan.call.id, plan.call.arguments)
     settled = [plan for plan in plans if isinstance(plan, Settled)]

@@ -93,6 +93,7 @@ class Runner:
         except StorageError as error:
             return Ran(None, failure=error)
         self._transcript.set_result(call.call.id, kept)
+        self._transcript.outside_content |= outside_content
         self._kit.log("tool.finished", tool=call.call.name, code=kept.code, tool_call=call.call.id)
         self._emit(ToolFinished(call.call.id, call.call.name, kept.code))
         return Ran(kept, stop_turn or (call.execution.stop_batch and kept.ok))

@@ -8,10 +8,26 @@ from zerobot.security.receipts import ReceiptClaim, sign_receipt
 from zerobot.store.columns import storable
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
+from zerobot.turn.check import expect
 from zerobot.turn.kit import TurnKit
 
 HEAD_SHARE = 2 / 3
 """Of a result that is too long, this much is kept of its head; the rest of its tail."""
+
+
+NOT_RUN = frozenset(
+    {
+        ResultCode.UNKNOWN_TOOL,
+        ResultCode.BAD_ARGS,
+        ResultCode.BLOCKED,
+        ResultCode.DENIED,
+        ResultCode.EXPIRED,
+        ResultCode.NOT_RUN,
+        ResultCode.SKIPPED,
+        ResultCode.CUT_OFF,
+    }
+)
+"""Codes that say for sure that the tool did not run."""
 
 
 def result_of(output: object) -> ToolResult:
@@ -38,14 +54,13 @@ def shorten(text: str, limit: int) -> str:
 
 async def settle(kit: TurnKit, turn: Turn, call: RecordedCall, result: ToolResult) -> ToolResult:
     """Run the result hooks, bound the length and sign what is left."""
+    raw = result
     try:
         for hook in kit.hooks.finalize:
-            result = await hook.finalize(call, result)
+            result = expect(await hook.finalize(call, result), ToolResult)
     except Exception as error:  # noqa: BLE001 - a plug-in may raise anything, and the raw result must not slip past it
         kit.log("hook.failed", level="error", error=error, hook="finalize", tool_call=call.id)
-        result = ToolResult(
-            code=ResultCode.WITHHELD, text="The tool ran, but its result could not be checked and is withheld."
-        )
+        result = notices.UNCHECKED_REFUSAL if raw.code in NOT_RUN else notices.WITHHELD
     text = storable(shorten(result.text, kit.limits.result_characters))
     claim = ReceiptClaim(
         conversation=turn.conversation,

@@ -69,5 +69,8 @@ class StopSignal:
             waiter.cancel()
             task.cancel()
             await asyncio.wait({task, waiter})
+            if not task.cancelled():
+                # Looked at, so that an error on the way out is not reported as one that nobody has seen.
+                task.exception()
         self.check()
         raise AssertionError("the work has not ended and nobody stopped it")

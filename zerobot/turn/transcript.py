@@ -10,8 +10,14 @@ from zerobot.core.messages import AssistantMessage, History, Message, RecordedCa
 class Transcript:
     """The messages in the model's view. Whatever changes here was committed just before."""
 
-    def __init__(self, history: History) -> None:
-        self._messages: list[Message] = list(history.messages)
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self.outside_content = False
+        """Whether the turn has read what somebody else wrote."""
+
+    def load(self, messages: Iterable[Message]) -> None:
+        """Begin with what is stored."""
+        self._messages = list(messages)
 
     @property
     def messages(self) -> tuple[Message, ...]:

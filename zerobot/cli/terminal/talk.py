@@ -136,7 +136,7 @@ class Talk:
     async def _read(self) -> None:
         while True:
             try:
-                line = await self._session.prompt_async(self._message, handle_sigint=False)
+                line = await self._session.prompt_async(self._message)
             except EOFError:
                 return
             if self._reason is not None:
@@ -200,6 +200,8 @@ class Talk:
         keys.add("A", filter=grantable)(decide("always"))
         keys.add("d", filter=deciding)(self._ask_reason)
         keys.add("c-c")(self._interrupt)
+        # The same key while something is printed, when the terminal itself makes a signal of it.
+        keys.add("<sigint>")(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._session.default_buffer.text))(
             lambda event: event.app.exit(exception=EOFError)
         )
