@@ -19,6 +19,7 @@ from channels.telegram.settings import TelegramSettings
 from channels.telegram.units import mark_repeat
 from zerobot.core.approvals import ApprovalPrompt
 from zerobot.core.channel import (
+    AnswersProbe,
     AsksApproval,
     Channel,
     ChannelServices,
@@ -124,6 +125,10 @@ class TelegramChannel:
         """Fetch an attachment; see `Channel`."""
         return await self._files.fetch(attachment, limit)
 
+    async def probe(self) -> None:
+        """Ask Telegram who we are; see `AnswersProbe`."""
+        await self._sender.probe()
+
     async def close(self) -> None:
         """Close the connections."""
         await self._polling.shutdown()
@@ -141,5 +146,5 @@ def open_channel(settings: TelegramSettings, services: ChannelServices) -> Chann
 
 if TYPE_CHECKING:
 
-    def _fits(channel: TelegramChannel) -> tuple[Channel, EditsMessages, ShowsTyping, AsksApproval]:
-        return channel, channel, channel, channel
+    def _fits(channel: TelegramChannel) -> tuple[Channel, EditsMessages, ShowsTyping, AsksApproval, AnswersProbe]:
+        return channel, channel, channel, channel, channel

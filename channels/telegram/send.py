@@ -133,6 +133,17 @@ class Sender:
                 lambda: self._bot.send_chat_action(_chat(place), ChatAction.TYPING, message_thread_id=_thread(place)),
             )
 
+    async def probe(self) -> None:
+        """Make a call that concerns no chat.
+
+        Raises:
+            DeliveryError: Telegram does not answer.
+        """
+        try:
+            await self._bot.get_me()
+        except TelegramError as error:
+            raise as_delivery_error(error, "getMe") from error
+
     async def _text(
         self, place: Place, body: MessageBody, reply_to: str = "", keyboard: InlineKeyboardMarkup | None = None
     ) -> SentMessage:

@@ -198,6 +198,9 @@ async def test_an_approval_is_given_from_the_shell(shell: Shell) -> None:
         assert ("hi" in text, outcome) == (True, "replied")
         late = await shell.run("approvals", "deny", code)
         assert (late.status, "approved by cli:local" in late.err) == (1, True)
+        (entry,) = json.loads((await shell.run("audit", "--json")).out)
+        assert (entry["by"], entry["did"]) == ("cli:local", "approval.approved")
+        assert entry["to"].startswith(f"{code} shell")
 
 
 async def test_a_denial_from_the_shell_carries_its_reason(shell: Shell) -> None:

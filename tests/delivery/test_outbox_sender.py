@@ -19,7 +19,7 @@ from zerobot.core.ids import ReplyId, TurnId
 from zerobot.core.places import Place
 from zerobot.delivery.part_sender import REPEAT_AFTER
 from zerobot.store.outbox import PartState, ReplyState, queue_notice
-from zerobot.testing.channel import REPEAT_MARK, AskableChannel, FakeChannel, PlainChannel, fake_kind
+from zerobot.testing.channel import REPEAT_MARK, AskableChannel, FakeChannel, PlainChannel, ProbedChannel, fake_kind
 from zerobot.testing.clock import ManualClock
 
 
@@ -114,6 +114,18 @@ async def test_a_send_whose_answer_is_lost_is_repeated_once_with_a_mark(house: H
     await house.clock.advance(60)
     assert house.channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
     assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
+
+
+async def test_the_repeat_goes_out_as_soon_as_the_platform_answers_again(houses: Houses, clock: ManualClock) -> None:
+    """A platform that can be probed is: the one repeat does not fall into the outage, and does not wait longer."""
+    async with houses.open(ProbedChannel(clock)) as house:
+        house.channel.fail("send", UnclearError("broken"))
+        house.channel.fail("probe", UnclearError("broken"), times=3)
+        ref = await house.say("Hello.")
+        await clock.advance(30)
+        assert house.channel.texts(ANN) == [REPEAT_MARK + "Hello."]
+        assert len(house.channel.of("probe")) == 4
+        assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
 
 
 async def test_a_repeat_that_is_unclear_as_well_is_the_last(houses: Houses, clock: ManualClock) -> None:

@@ -192,9 +192,9 @@ def audit(
     *,
     json: AsJson = False,
 ) -> None:
-    """Show who paired, revoked, froze and reset what, the latest first."""
+    """Show who approved, denied, paired, revoked, froze and reset what, the latest first."""
     rows = rows_of(_ask(context, "audit", {"limit": limit}), "entries")
-    columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO"}
+    columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO", "reason": "BECAUSE"}
     say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
 
 

@@ -252,6 +252,19 @@ class SettlesUnclear(Protocol):
         ...
 
 
+@runtime_checkable
+class AnswersProbe(Protocol):
+    """Can tell whether its platform is up, by a call that nobody sees."""
+
+    async def probe(self) -> None:
+        """Make one harmless call.
+
+        Raises:
+            DeliveryError: The platform does not answer.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelServices:
     """What adapters are given, since they may import only `zerobot.core`."""

@@ -23,6 +23,7 @@ from zerobot.store.backup import backup
 from zerobot.store.channel_state import DAEMON, StoredChannelState
 from zerobot.store.conversations import Conversations, ConversationSummary
 from zerobot.store.database import Database
+from zerobot.store.deeds import latest_deeds
 from zerobot.store.grants import GrantRecord, Grants
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
@@ -214,10 +215,15 @@ class Operations:
         return {"since": since.isoformat(timespec="seconds"), "by": names, "totals": [_total(by, t) for t in totals]}
 
     async def _audit(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        entries = await Audit(self.database, self.clock).latest(_number(params, "limit", default=50))
         rows = [
-            {"at": each.at.isoformat(timespec="seconds"), "by": each.actor, "did": each.action, "to": each.subject}
-            for each in entries
+            {
+                "at": each.at.isoformat(timespec="seconds"),
+                "by": each.actor,
+                "did": each.action,
+                "to": each.subject,
+                "reason": each.reason,
+            }
+            for each in await latest_deeds(self.database, _number(params, "limit", default=50))
         ]
         return {"entries": rows}
 

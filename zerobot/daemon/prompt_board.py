@@ -201,7 +201,7 @@ class PromptBoard:
         sent = SentMessage(prompt.place, prompt.platform_id)
         for faults in range(1, SETTLE_TRIES + 1):
             try:
-                async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
+                async with line.gate.turn_to_call(prompt.place, Priority.OUTCOME):
                     if isinstance(line.channel, AsksApproval):
                         await line.channel.settle(sent, self._wires.draw(approval))
                     elif line.editor is not None:

@@ -30,8 +30,10 @@ class Priority(IntEnum):
 
     APPROVAL = 0
     FINAL = 1
-    DRAFT = 2
-    TYPING = 3
+    OUTCOME = 2
+    """A prompt that shows what was decided: the answer that the decision led to is wanted more."""
+    DRAFT = 3
+    TYPING = 4
     """Counts for the bot only: no platform counts signals as messages of a chat."""
 
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, SettlesUnclear
+from zerobot.core.channel import AnswersProbe, MessageBody, OutboundMessage, SentMessage, SettlesUnclear
 from zerobot.core.errors import (
     DeliveryError,
     GoneError,
@@ -22,8 +22,8 @@ from zerobot.store.outbox import Reply, ReplyPart
 KEPT = 86_400.0
 """Seconds that a part is tried: an answer of yesterday helps nobody."""
 REPEAT_AFTER = 32.0
-"""Seconds before the one repeat of a message whose connection broke. There is no second repeat, so it must not fall
-into the same outage; most such messages did arrive, so nobody misses it meanwhile. After a crash it is done at once."""
+"""Seconds before the one repeat of a message whose connection broke, where the platform cannot be probed. There is no
+second repeat, so it must not fall into the same outage. After a crash it is done at once."""
 STALE_TRIES = 5
 REFUSED = "(The rest of this message was refused here.)"
 REFUSED_KEPT = 500
@@ -140,7 +140,7 @@ class PartSender:
             elif job.repeat:
                 return await self._failed(job, UnclearError("the repeat ended unclear as well"))
             elif job.live:
-                await self._patience.clock.sleep(REPEAT_AFTER)
+                await self._outage()
         if job.body is None:
             return await self._delete(job)
         if job.id and (job.stands or self._line.editor is None):
@@ -148,6 +148,22 @@ class PartSender:
         if job.id:
             return await self._edit(job, job.body)
         return await self._send(job, job.body)
+
+    async def _outage(self) -> None:
+        """Wait until the outage in which a message broke is over: the one repeat must not break too."""
+        channel = self._line.channel
+        if not isinstance(channel, AnswersProbe):
+            await self._patience.clock.sleep(REPEAT_AFTER)
+            return
+        faults = 0
+        while True:
+            try:
+                await channel.probe()
+            except DeliveryError:
+                faults += 1
+                await self._patience.back_off(faults)
+            else:
+                return
 
     async def _find(self, job: Job, channel: SettlesUnclear) -> None:
         """Ask the platform whether it has an unclear message."""

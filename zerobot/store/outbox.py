@@ -91,6 +91,7 @@ _REPLY = "SELECT * FROM replies WHERE id = :reply"
 _UNFINISHED = "SELECT * FROM replies WHERE state IN ('open', 'queued') ORDER BY id"
 _OF_TURN = "SELECT * FROM replies WHERE turn_id = :turn ORDER BY id"
 _PARTS = "SELECT * FROM reply_parts WHERE reply_id = :reply ORDER BY position"
+_RUNS_NO_MORE = "SELECT 1 FROM turns WHERE id = :turn AND state <> 'running'"
 _BEGIN_PART = """
     INSERT INTO reply_parts (reply_id, position, body, state) VALUES (:reply, :position, :body, 'sending')
     ON CONFLICT DO UPDATE SET body = :body, state = 'sending'
@@ -177,14 +178,19 @@ class Outbox:
 
     async def open_draft(
         self, turn: TurnId, conversation: ConversationId, place: Place, reply_to: str, body: MessageBody
-    ) -> ReplyId:
+    ) -> ReplyId | None:
         """Open the reply of a turn with its first part `sending`: committed before the platform is called.
 
         A turn has one open reply; one that goes on after a restart finds it by `open_of_turn`.
+
+        Returns:
+            None: the turn does not run any more, its last word is in the outbox already; nothing may be shown.
         """
         now = self._clock.now()
 
-        def transaction(db: sqlite3.Connection) -> ReplyId:
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            if db.execute(_RUNS_NO_MORE, {"turn": turn}).fetchone() is not None:
+                return None
             reply = _insert(
                 db, ReplyState.OPEN, place, "", now, reply_to=reply_to, conversation=conversation, turn=turn
             )

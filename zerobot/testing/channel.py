@@ -243,6 +243,14 @@ class PlainChannel:
         return None
 
 
+class ProbedChannel(PlainChannel):
+    """A channel whose platform can be asked whether it is up."""
+
+    async def probe(self) -> None:
+        """One harmless call, noted as `probe`."""
+        await self._call("probe", Place("", ""), lambda: "")
+
+
 class FakeChannel(PlainChannel):
     """A chat channel: edits, typing signals and approval prompts.
 

@@ -8,6 +8,7 @@ from typing import TextIO
 from zerobot.cli.terminal.link import Link, new_message, new_press
 from zerobot.cli.terminal.transcript import Accepted, Asked, Ended, Message, Note, Shown, Transcript
 from zerobot.core.errors import ZerobotError
+from zerobot.daemon.chat_commands import is_command
 from zerobot.security.visible import escape
 
 NOBODY = "nobody could be asked: the command's input is no terminal"
@@ -81,15 +82,15 @@ class _Talk:
         message = new_message(text)
         ident = str(message["id"])
         # A command of the chat starts no turn: its answer is all there is.
-        is_command = text.lstrip().startswith("/")
+        command = is_command(text)
         if not await self._send(message, ident):
             return 1
-        self.transcript.working = not is_command
+        self.transcript.working = not command
         async for event in self.shown:
             match event:
                 case Message():
                     self._write(event)
-                    if is_command:
+                    if command:
                         return 0
                 case Asked(open=True):
                     await self._answer(event)

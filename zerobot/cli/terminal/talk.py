@@ -21,6 +21,7 @@ from rich.text import Text
 from zerobot.cli.terminal.link import Link, new_message, new_press
 from zerobot.cli.terminal.paint import asked_text, message_text, note_text, to_ansi
 from zerobot.cli.terminal.transcript import Asked, Ended, Message, Note, Shown, Transcript
+from zerobot.daemon.chat_commands import is_command
 
 LEAVE = frozenset({"/quit", "/exit"})
 ROOM_BELOW = 4
@@ -149,7 +150,7 @@ class Talk:
 
     async def _say(self, line: str) -> None:
         self._print(Text(f"› {line}", style="bold"))
-        self._transcript.working = self._transcript.working or not line.lstrip().startswith("/")
+        self._transcript.working = self._transcript.working or not is_command(line)
         await self._link.send(new_message(line))
 
     async def _press(self, asked: Asked, button: str, reason: str = "") -> None:
