@@ -122,6 +122,14 @@ async def test_a_second_terminal_sees_and_decides_too(shell: Shell) -> None:
             await person.sees("Approved by console:local.*exit status 0")
 
 
+async def test_a_message_that_was_given_up_for_a_newer_one_fails(shell: Shell) -> None:
+    """`-m` that waits for an approval ends when another terminal's message takes its turn's place."""
+    async with shell.daemon(), at_a_terminal(shell, "chat", "-m", "run echo hi") as person:
+        await person.sees(r"\[a\]pprove")
+        assert (await shell.run("chat", "-m", "what time is it")).status == 0
+        assert await person.sees_the_end() == 1
+
+
 async def test_the_bot_that_stops_says_so(shell: Shell) -> None:
     """When the daemon ends, an attached terminal ends too, with a word about it."""
     async with shell.daemon() as daemon, at_a_terminal(shell, "chat") as person:

@@ -39,6 +39,15 @@ CASES = {
     '[agent]\ntools = "shell"': 'FILE:2: agent.tools: "shell" is a text; allowed: a list, for example ["a", "b"]',
     '[agent]\ntools = [\n"a",\n3]': "FILE:4: agent.tools[1]: 3 is a whole number; allowed: a text in quotes",
     "agent = 3": "FILE:1: agent: 3 is a whole number; allowed: a table",
+    # models
+    "models.gpt-5.context_window = 9000": 'FILE:1: models.gpt-5: is no model; write [models."PROVIDER/MODEL"], '
+    "with the quotes",
+    '[models."x/gpt-5"]\ncontext_window = 9000': 'FILE:1: models."x/gpt-5": there is no table [providers.x]; '
+    "allowed: demo/MODEL",
+    '[models."demo/demo"]\ninput_price = -1': 'FILE:2: models."demo/demo".input_price: -1 is too small; '
+    "allowed: at least 0.0",
+    '[models."demo/demo"]\ninput_price = nan': 'FILE:2: models."demo/demo".input_price: nan is too small; '
+    "allowed: at least 0.0",
     "agents = []": "FILE:1: agents: is a list; allowed: a table",
     "agents.x = 1": "FILE:1: agents.x: 1 is a whole number; allowed: a table",
     "channels = 1": "FILE:1: channels: 1 is a whole number; allowed: a table",

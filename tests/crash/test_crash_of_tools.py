@@ -68,7 +68,7 @@ async def test_killed_while_a_tool_runs(world: World) -> None:
 async def test_killed_between_a_tools_end_and_its_result(world: World) -> None:
     """The result is lost: the call counts as interrupted, and does not run again."""
     world.model.answers(calls("shell", id="c1", command=FREE), says("Done."))
-    await world.dies("before 1 SET state = 'finished', code", world.says())
+    await world.dies("before 1 result = :text, receipt", world.says())
     await finishes(world)
     assert world.runs("free") == 1
     assert world.model.last_request.result_of("c1").code == INTERRUPTED
@@ -77,7 +77,7 @@ async def test_killed_between_a_tools_end_and_its_result(world: World) -> None:
 async def test_killed_after_a_tools_result(world: World) -> None:
     """A result that is stored goes to the model."""
     world.model.answers(calls("shell", id="c1", command=FREE), says("Done."))
-    await world.dies("after 1 SET state = 'finished', code", world.says())
+    await world.dies("after 1 result = :text, receipt", world.says())
     await finishes(world)
     assert world.runs("free") == 1
     assert world.model.last_request.result_of("c1").text.strip() == "free ran"

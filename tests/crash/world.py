@@ -18,7 +18,7 @@ AT_COMMIT = Path(__file__).parent / "at_commit"
 REPEAT = "possibly a repeat"
 """What a message says that may have been sent before."""
 INTERRUPTED = "INTERRUPTED"
-FREE, ASKED, HELD = "sh free.sh", "sh asked.sh", "sh held.sh"
+FREE, ASKED, HELD = "./free", "./asked", "./held"
 """Commands: one that needs no approval, one that does, one that needs none and runs until the test lets it end."""
 
 CONFIG = """
@@ -42,7 +42,7 @@ api_base = "{api_base}"
 users = ["telegram:1001"]
 [security]
 sandbox = "off"
-allowed_commands = ["sh free.sh", "sh held.sh"]
+allowed_commands = ["./free", "./held"]
 """
 
 
@@ -67,7 +67,9 @@ class World:
         self._workspace.mkdir(mode=0o700)
         for name in ("free", "asked", "held"):
             waits = "read line < gate\n" if name == "held" else ""
-            (self._workspace / f"{name}.sh").write_text(f"echo {name} $$ >> runs\n{waits}echo {name} ran\n")
+            script = self._workspace / name
+            script.write_text(f"#!/bin/sh\necho {name} $$ >> runs\n{waits}echo {name} ran\n")
+            script.chmod(0o700)
         os.mkfifo(self._workspace / "gate")
         self.configure()
 
@@ -107,7 +109,10 @@ class World:
 
     async def until_dead(self, daemon: DaemonProcess) -> None:
         """Wait until a daemon has died by SIGKILL."""
-        assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
+        try:
+            assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
+        except TimeoutError:
+            raise AssertionError(f"it does not die: {daemon.events}") from None
 
     def says(self, text: str = "please") -> Callable[[], Message]:
         """Ann writes something, when she is asked to."""
@@ -115,7 +120,10 @@ class World:
 
     async def settles(self, daemon: DaemonProcess, replies: int = 1) -> None:
         """Wait until a daemon has delivered so many replies, then stop it; nothing may be left to do."""
-        await daemon.until("delivery.sent", count=replies)
+        try:
+            await daemon.until("delivery.sent", count=replies, patience=15)
+        except TimeoutError:
+            raise AssertionError(f"it did not come to rest: {daemon.events}, {self.chat.messages}") from None
         assert await daemon.stop() == 0
         assert self.rows("SELECT count(*) FROM turns WHERE state <> 'finished'") == [(0,)]
         assert self.rows("SELECT count(*) FROM replies WHERE state IN ('open', 'queued')") == [(0,)]
@@ -153,7 +161,7 @@ class World:
             await _until_process_ends(pid)
 
     def lets_end(self) -> None:
-        """Let `held.sh` come to its end."""
+        """Let `held` come to its end."""
         handle = os.open(self._workspace / "gate", os.O_RDWR)
         os.write(handle, b"\n")
         # Kept open until the script has read the line, by the script itself.

@@ -106,9 +106,13 @@ class DaemonProcess:
         self._running.kill()
         await self._running.wait()
 
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._running.send_signal(number)
+
     async def stop(self) -> int:
         """SIGTERM; returns the exit code."""
-        self._running.send_signal(signal.SIGTERM)
+        self.send(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
             return await self._running.wait()
 

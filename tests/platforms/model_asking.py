@@ -15,12 +15,12 @@ from zerobot.core.messages import AssistantMessage, Message, RecordedCall, Resul
 from zerobot.core.model import ModelAnswer, ModelEvent, ModelProvider, ModelRequest, TextDelta, ToolSpec, UsageSoFar
 from zerobot.core.provider_kind import ProviderKind, ProviderServices
 from zerobot.core.usage import Usage
-from zerobot.providers import anthropic, openai
+from zerobot.providers import anthropic, openai, openai_responses
 from zerobot.testing.clock import ManualClock
 
 MODEL = "m-1"
 TURN = TurnId("t1")
-KINDS = {"openai": openai.KIND, "anthropic": anthropic.KIND}
+KINDS = {"openai": openai.KIND, "openai_responses": openai_responses.KIND, "anthropic": anthropic.KIND}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +70,18 @@ async def opened(kind: ProviderKind, settings: Settings, *, clock: Clock | None 
         yield kind.open("main", settings, ProviderServices(http=lambda: http, clock=clock or ManualClock(), log=silent))
 
 
+def url_of(server: ModelServer, kind: str) -> str:
+    """What `base_url` of a kind should be."""
+    return server.anthropic_url if kind == "anthropic" else server.openai_url
+
+
 @contextlib.asynccontextmanager
-async def provider_on(server: ModelServer, kind: str, *, idle_timeout: float = 10.0) -> AsyncIterator[ModelProvider]:
+async def provider_on(
+    server: ModelServer, kind: str, *, idle_timeout: float = 10.0, text_tools: bool = False
+) -> AsyncIterator[ModelProvider]:
     """Open a provider of a kind that asks the server."""
-    url = server.openai_url if kind == "openai" else server.anthropic_url
-    async with opened(KINDS[kind], Settings(base_url=url, idle_timeout=idle_timeout)) as provider:
+    settings = Settings(base_url=url_of(server, kind), idle_timeout=idle_timeout, text_tools=text_tools)
+    async with opened(KINDS[kind], settings) as provider:
         yield provider
 
 

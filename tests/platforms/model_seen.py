@@ -1,4 +1,4 @@
-"""What the model server saw of a question, the same for both protocols."""
+"""What the model server saw of a question, the same for all protocols."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -36,9 +36,9 @@ class SeenRequest:
     @property
     def system(self) -> str:
         """The system prompt."""
-        system = self.body.get("system")
-        if system is not None:
-            return _text(system)
+        for field in ("system", "instructions"):
+            if field in self.body:
+                return _text(self.body[field])
         return "\n".join(text for role, text in self._raw_messages() if role == "system")
 
     @property
@@ -60,7 +60,7 @@ class SeenRequest:
     @property
     def call_ids(self) -> list[str]:
         """The ids of all calls in the history, oldest first."""
-        ids = []
+        ids = [item["call_id"] for item in self._items() if item["type"] == "function_call"]
         for message in self.body.get("messages", []):
             ids += [call["id"] for call in message.get("tool_calls") or []]
             content = message.get("content")
@@ -81,7 +81,14 @@ class SeenRequest:
                 return SeenResult(text[code.end() :] if code else text, code[1] if code else "OK")
         raise KeyError(call_id)
 
+    def _items(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.body.get("input", [])
+        return items
+
     def _results(self) -> Iterator[tuple[str, str]]:
+        for item in self._items():
+            if item["type"] == "function_call_output":
+                yield str(item["call_id"]), _text(item["output"])
         for message in self.body.get("messages", []):
             content = message.get("content")
             if message.get("role") == "tool":
@@ -92,6 +99,11 @@ class SeenRequest:
                         yield str(block["tool_use_id"]), _text(block.get("content"))
 
     def _raw_messages(self) -> Iterator[tuple[str, str]]:
+        for item in self._items():
+            if item["type"] == "message":
+                yield item["role"], _text(item["content"])
+            elif item["type"] == "function_call_output":
+                yield "tool", _text(item["output"])
         for message in self.body.get("messages", []):
             content = message.get("content")
             if not isinstance(content, list):

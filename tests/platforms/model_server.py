@@ -1,4 +1,4 @@
-"""A strict, scripted model server on the loopback interface: Chat Completions and Messages, streaming.
+"""A strict, scripted model server on the loopback interface: Chat Completions, Responses and Messages, streaming.
 
     async with ModelServer() as server:
         server.answers(calls("shell", id="c1", command="ls"), says("Done."))
@@ -15,20 +15,58 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from tests.platforms import model_wire as wire
+from tests.platforms import model_wire_responses as wire_responses
 from tests.platforms.model_script import Answer, Plays, Refuses, Step
 from tests.platforms.model_seen import SeenRequest
 from tests.platforms.model_strict import complaint_about_chat, complaint_about_messages
+from tests.platforms.model_strict_responses import complaint_about_responses
 
 KEY = "test-key-0123456789"
 """The key that the server takes unless it was given another one."""
 
-_CHAT, _MESSAGES = "/v1/chat/completions", "/v1/messages"
+_CHAT, _MESSAGES, _RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Protocol:
+    """What differs between the protocols."""
+
+    complaint: Callable[[Mapping[str, Any]], str | None]
+    frames: Callable[[Step, str, Callable[[], str]], Iterator[wire.Frame]]
+    late: Callable[[str], bytes]
+    error: Callable[[int, str, str], dict[str, object]]
+    id_prefix: str
+
+
+_PROTOCOLS = {
+    _CHAT: _Protocol(
+        complaint=complaint_about_chat,
+        frames=wire.chat_frames,
+        late=wire.chat_late,
+        error=wire.chat_error,
+        id_prefix="call",
+    ),
+    _MESSAGES: _Protocol(
+        complaint=complaint_about_messages,
+        frames=wire.messages_frames,
+        late=wire.messages_late,
+        error=wire.messages_error,
+        id_prefix="toolu",
+    ),
+    _RESPONSES: _Protocol(
+        complaint=complaint_about_responses,
+        frames=wire_responses.responses_frames,
+        late=wire_responses.responses_late,
+        error=wire.chat_error,
+        id_prefix="call",
+    ),
+}
 
 
 @dataclass(eq=False)
@@ -98,7 +136,7 @@ class ModelServer:
 
     @property
     def openai_url(self) -> str:
-        """What `base_url` of kind openai should be."""
+        """What `base_url` of kind openai or openai_responses should be."""
         return f"{self.anthropic_url}/v1"
 
     @property
@@ -168,7 +206,7 @@ class ModelServer:
         path = target.partition("?")[0]
         if method == "GET" and path == "/v1/models":
             return await self._list_models(writer, headers)
-        if method != "POST" or path not in {_CHAT, _MESSAGES}:
+        if method != "POST" or path not in _PROTOCOLS:
             return await _respond(writer, 404, {"error": {"message": f"Unknown request URL: {method} {target}"}})
         request, complaint = self._read(path, headers, raw)
         if complaint:
@@ -200,8 +238,7 @@ class ModelServer:
             return request, refusal
         if headers.get("content-type", "").partition(";")[0] != "application/json":
             return request, (415, "Unsupported content type: use application/json")
-        check = complaint_about_chat if path == _CHAT else complaint_about_messages
-        if words := check(body):
+        if words := _PROTOCOLS[path].complaint(body):
             return request, (400, words)
         if body["model"] not in self._models:
             return request, (404, f"The model `{body['model']}` does not exist or you do not have access to it.")
@@ -227,8 +264,7 @@ class ModelServer:
         )
 
     def _error(self, path: str, status: int, message: str, kind: str = "") -> dict[str, object]:
-        make = wire.chat_error if path == _CHAT else wire.messages_error
-        return make(status, message, kind)
+        return _PROTOCOLS[path].error(status, message, kind)
 
     # Answers
 
@@ -261,18 +297,16 @@ class ModelServer:
         if step.drop_after is not None:
             return False
         if step.stay_open:
-            late = wire.chat_late if request.path == _CHAT else wire.messages_late
-            await _chunk(writer, late(request.model))
+            await _chunk(writer, _PROTOCOLS[request.path].late(request.model))
             await self._hold(request, reader)
         await _end(writer)
         return True
 
     def _frames(self, step: Step, request: SeenRequest) -> Iterator[wire.Frame]:
-        frames = wire.chat_frames if request.path == _CHAT else wire.messages_frames
-        prefix = "call" if request.path == _CHAT else "toolu"
+        protocol = _PROTOCOLS[request.path]
         number = len(self.requests)
         minted = iter(range(1000))
-        return frames(step, request.model, lambda: f"{prefix}_{number}_{next(minted)}")
+        return protocol.frames(step, request.model, lambda: f"{protocol.id_prefix}_{number}_{next(minted)}")
 
     async def _play(
         self, plays: Plays, request: SeenRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -1,4 +1,4 @@
-"""Recorded streams of both protocols, of their dialects, and refusals, each with the answers that count as right."""
+"""Recorded streams of all protocols, of their dialects, and refusals, each with the answers that count as right."""
 
 import json
 import re
@@ -48,7 +48,7 @@ class Case:
     @property
     def kind(self) -> str:
         """Which provider reads it."""
-        return "openai" if self.want["api"] == "openai-chat" else "anthropic"
+        return {"openai-chat": "openai", "openai-responses": "openai_responses"}.get(self.want["api"], "anthropic")
 
 
 def load() -> list[Case]:
@@ -110,6 +110,9 @@ def meaning(asked: Asked) -> dict[str, Any]:
     answer = asked.answer
     runs = answer.calls if answer.finish in {Finish.STOP, Finish.TOOL, Finish.NONE} else ()
     texts = [str(block.get("text", block.get("thinking", ""))) for block in answer.reasoning]
+    for block in answer.reasoning:
+        item: Any = block.get("item", {})
+        texts += [part["text"] for part in item.get("summary", [])]
     return {
         "text": answer.text,
         "reasoning": "".join(texts),
@@ -196,6 +199,8 @@ async def test_a_recording_cut_after_each_event(case: Case) -> None:
         assert whole.shown.startswith(asked.shown)
         if case.kind == "openai":
             may_be_whole = bool(CHAT_STOP.search(part)) or b"[DONE]" in part
+        elif case.kind == "openai_responses":
+            may_be_whole = b'"type":"response.completed"' in part or b'"type":"response.incomplete"' in part
         else:
             may_be_whole = b"message_stop" in part
         if asked.error is None:

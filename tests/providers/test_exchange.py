@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from tests.platforms.model_asking import KINDS, Settings, ask, opened, provider_on, question
+from tests.platforms.model_asking import KINDS, Settings, ask, opened, provider_on, question, url_of
 from tests.platforms.model_script import (
     Plays,
     breaks_with,
@@ -26,7 +26,7 @@ from zerobot.core.errors import CredentialError, ProviderError
 from zerobot.core.model import Alive, Finish, ModelEvent, TextDelta
 from zerobot.core.usage import Usage
 
-every_kind = pytest.mark.parametrize("kind", ["openai", "anthropic"])
+every_kind = pytest.mark.parametrize("kind", sorted(KINDS))
 
 
 @every_kind
@@ -192,7 +192,7 @@ async def test_the_connection_is_used_again(kind: str) -> None:
 async def test_a_server_that_is_not_there(kind: str) -> None:
     """Nobody listens: that may pass."""
     async with ModelServer() as server:
-        url = server.openai_url if kind == "openai" else server.anthropic_url
+        url = url_of(server, kind)
     async with opened(KINDS[kind], Settings(base_url=url)) as provider:
         asked = await ask(provider, question("Hi"))
     assert asked.error is not None
@@ -305,7 +305,7 @@ async def test_a_refused_key_is_not_repeated(kind: str) -> None:
 async def test_a_key_that_is_none(kind: str, key: str) -> None:
     """A slip of the clipboard is told with the setting's name, and not shown."""
     async with ModelServer() as server:
-        url = server.openai_url if kind == "openai" else server.anthropic_url
+        url = url_of(server, kind)
         async with opened(KINDS[kind], Settings(base_url=url, key=key)) as provider:
             asked = await ask(provider, question("Hi"))
     assert isinstance(asked.error, CredentialError)
@@ -327,7 +327,7 @@ async def test_a_limit_says_how_long_to_wait(kind: str) -> None:
 def test_reading_a_kind_does_not_load_the_http_client() -> None:
     """`zerobot config check` reads kinds only, and should start quickly."""
     code = (
-        "import sys; from zerobot.providers import anthropic, demo, openai; "
+        "import sys; from zerobot.providers import anthropic, demo, openai, openai_responses; "
         "sys.exit(any(name in sys.modules for name in ('httpx', 'asyncio.events', 'pydantic')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

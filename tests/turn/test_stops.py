@@ -1,11 +1,14 @@
 """Stops from outside: /stop, the time limit, the daemon's end (spec K13, A23, A84, A85)."""
 
-from zerobot.core.events import Outcome, StepFinished, StopReason
+import pytest
+
+from zerobot.core.events import Outcome, StepFinished, StopReason, TurnEvent, UsageCounted
 from zerobot.core.hooks import Hooks
+from zerobot.core.ids import ConversationId
 from zerobot.core.messages import AssistantMessage, ResultCode
 from zerobot.core.usage import Usage
 from zerobot.testing.house import House
-from zerobot.testing.model import call, calls, held, says, step
+from zerobot.testing.model import Scripted, call, calls, held, says, step
 from zerobot.turn import notices
 from zerobot.turn.kit import TurnLimits
 
@@ -165,3 +168,44 @@ async def test_a_stop_ends_a_hook_that_hangs(house: House) -> None:
     await house.user.stops()
     assert await house.history() == ["U:hi", "A:[c1 c2]", "R c1!CANCELLED", "R c2!CANCELLED"]
     assert house.tools.started == ["hook"]
+
+
+async def test_a_stop_before_the_pause_asks_nobody(house: House) -> None:
+    """K13, A03: stopped while the free calls of a batch run, the turn asks for none of the others."""
+    house.model.answers(step(calls=[call("slow", "c1"), call("sup", "c2", x="1")]))
+    await house.user.writes("hi")
+    await house.tools.has_started("slow")
+    await house.user.stops()
+    assert (await house.history())[2:] == ["R c1!CANCELLED", "R c2!CANCELLED"]
+    assert await house.engine.approvals.pending() == []
+    assert [final.reason for final in house.finals] == [StopReason.CANCELLED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "history"),
+    [
+        pytest.param(says("whole"), StopReason.DONE, ["U:hi", "A:whole"], id="a whole reply counts"),
+        pytest.param(
+            step("look", [call("echo", "c1", text="a"), call("sup", "c2", x="1")]),
+            StopReason.CANCELLED,
+            ["U:hi", "A:look[c1 c2]", "R c1!CANCELLED", "R c2!CANCELLED"],
+            id="calls are on record and none runs",
+        ),
+    ],
+)
+async def test_a_stop_right_after_the_answer(
+    house: House, answer: Scripted, reason: StopReason, history: list[str]
+) -> None:
+    """K13, W8: what the model has said in full is kept; what it has asked for does not run any more."""
+    conversation = ConversationId(1)
+
+    def stops(event: TurnEvent) -> None:
+        if isinstance(event, UsageCounted):
+            house.engine.stop_now(conversation)
+
+    house.settings.listener = stops
+    house.model.answers(answer)
+    await house.user.says("hi")
+    assert [final.reason for final in house.finals] == [reason]
+    assert await house.history() == history
+    assert house.tools.started == []

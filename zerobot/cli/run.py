@@ -1,19 +1,12 @@
 """`zerobot run`: the daemon in the foreground."""
 
-import sys
-
 import typer
 
 from zerobot.core.loading import loading
 
-UNUSED = "httpx._main"
-"""The command line of httpx; with it come click, rich and pygments: 4 MiB and 30 ms that no daemon has a use for."""
-
 
 def run(context: typer.Context) -> None:
     """Run the daemon with all enabled channels until SIGTERM or SIGINT; a second signal stops it at once."""
-    # A module that is None cannot be imported; httpx takes that as not installed, and goes on without.
-    sys.modules.setdefault(UNUSED, None)  # type: ignore[arg-type]
     with loading():
         import asyncio  # noqa: PLC0415 - this and what follows is loaded when it is needed
 

@@ -21,6 +21,7 @@ def cross_faults(settings: Settings, tree: Mapping[str, object]) -> Iterator[Fau
         tree: The whole document: a name leads somewhere even if what is there has a fault of its own.
     """
     yield from _models(settings, _names(tree, "providers"))
+    yield from _known_models(_names(tree, "models"), _names(tree, "providers"))
     agents = _names(tree, "agents")
     if DEFAULT_AGENT in agents:
         yield Fault(("agents", DEFAULT_AGENT), "is the name of [agent] itself; put its keys there")
@@ -51,6 +52,17 @@ def _models(settings: Settings, providers: set[str]) -> Iterator[Fault]:
             if provider not in providers:
                 allowed = ", ".join(f"{name}/MODEL" for name in sorted(providers))
                 yield Fault(place, f"there is no table [providers.{provider}]; allowed: {allowed}")
+
+
+def _known_models(models: set[str], providers: set[str]) -> Iterator[Fault]:
+    """Tables that no model would be looked up in."""
+    for name in sorted(models):
+        provider, slash, model = name.partition("/")
+        if not (provider and slash and model):
+            yield Fault(("models", name), 'is no model; write [models."PROVIDER/MODEL"], with the quotes')
+        elif provider not in providers:
+            allowed = ", ".join(f"{known}/MODEL" for known in sorted(providers))
+            yield Fault(("models", name), f"there is no table [providers.{provider}]; allowed: {allowed}")
 
 
 def warnings(settings: Settings) -> Iterator[str]:

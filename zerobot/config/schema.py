@@ -130,8 +130,8 @@ class ProviderTable(Section):
     )
     base_url: Annotated[str, AfterValidator(_server)] = Field(
         default="",
-        description="A compatible server, as the vendors' SDKs take it: for openai it ends in /v1, for anthropic it is "
-        "the bare host. Empty or absent: the vendor's own.",
+        description="A compatible server, as the vendors' SDKs take it: for the openai kinds it ends in /v1, for "
+        "anthropic it is the bare host. Empty or absent: the vendor's own.",
     )
     idle_timeout: Duration = Field(
         default=60.0,
@@ -163,7 +163,7 @@ class ProviderTable(Section):
         return self.api_key.get_secret_value() if self.api_key else ""
 
 
-_TokenPrice = Annotated[float | None, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+_TokenPrice = Annotated[float | None, Field(ge=0, le=1_000_000)]
 
 
 class ModelTable(Section):
@@ -282,7 +282,7 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderTable] = Field(
         default_factory=dict, description="Model APIs: a table [providers.NAME] each."
     )
-    models: dict[ModelReference, ModelTable] = Field(
+    models: dict[str, ModelTable] = Field(
         default_factory=dict,
         description='What is known of models: a table [models."PROVIDER/MODEL"] each, over zerobot\'s own catalogue.',
     )

@@ -18,6 +18,7 @@ from zerobot.core.errors import ConfigError
 from zerobot.core.loading import loading
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.places import Identity
+from zerobot.daemon.absent import declare_absent
 from zerobot.daemon.chat_commands import COMMANDS
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
@@ -70,6 +71,7 @@ async def run_daemon(
         StorageError: The state directory or the database cannot be used.
         ConfigError: A channel's library is missing.
     """
+    declare_absent()
     daemon = config.settings.daemon
     redactor = Redactor(value for _, value in config.secrets)
     log = log or stderr_log(daemon.log_level, redactor, daemon.log_format)

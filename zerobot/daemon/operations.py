@@ -229,6 +229,9 @@ class Operations:
 
     async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         frozen = params.get("frozen") is True
+        if frozen:
+            # An emergency stop counts at once, whether it can be stored or not.
+            await self.effects.freeze(frozen=True)
         await StoredChannelState(self.database, DAEMON).set(FROZEN, "yes" if frozen else "no")
         await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
         await self.effects.freeze(frozen=frozen)

@@ -76,6 +76,9 @@ class MessagesDecoder:
 
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Take one event; see `Decoder`. Unknown events, blocks and deltas are the future's, and passed over."""
+        if not event.data.strip():
+            # A sign of life.
+            return []
         try:
             data = json.loads(event.data)
         except (ValueError, RecursionError) as error:

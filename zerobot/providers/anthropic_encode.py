@@ -10,6 +10,8 @@ from zerobot.providers.dialogue import ModelSaid, PeopleSaid, dialogue, result_t
 DEFAULT_MAX_TOKENS = 8192
 """The API demands a limit of output tokens; this is what all current models of the vendor can write."""
 
+MARKED_MESSAGES = 2
+
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 _CACHE = {"type": "ephemeral"}
 _Block = dict[str, object]
@@ -18,8 +20,10 @@ _Block = dict[str, object]
 def encode(request: ModelRequest, provider: str) -> dict[str, object]:
     """Write the body of a streaming request.
 
-    Three places carry a cache mark, so that the next step reads what this one wrote: the last tool, the system
-    prompt, the last message.
+    Four places carry a cache mark, which is all that the API allows: the last tool, the system prompt, and the last two
+    messages of the user's side. The last one writes what the next step reads; the one before it is where this step
+    finds what the last one wrote, as the API looks only 20 blocks back from a mark
+    (docs.claude.com/en/docs/build-with-claude/prompt-caching).
 
     Args:
         request: What to ask.
@@ -29,17 +33,18 @@ def encode(request: ModelRequest, provider: str) -> dict[str, object]:
     body: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_output_tokens or DEFAULT_MAX_TOKENS,
-        "messages": _messages(entries),
         "stream": True,
     }
-    if request.system.strip():
-        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
+    # In the order in which the cache reads them.
     if request.tools:
         body["tools"] = _tools(request.tools)
     elif used := _used_tools(entries):
         # Calls in the history without any tools are refused; so the tools are named, and their use is forbidden.
         body["tools"] = used
         body["tool_choice"] = {"type": "none"}
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
+    body["messages"] = _messages(entries)
     return body
 
 
@@ -58,9 +63,10 @@ def _messages(entries: Sequence[PeopleSaid | ModelSaid]) -> list[_Block]:
         results = [_result(call) for call in entry.calls]
     if results:
         messages.append({"role": "user", "content": results})
-    content = messages[-1]["content"]
-    assert isinstance(content, list), "the dialogue ends with people or with results"
-    content[-1]["cache_control"] = _CACHE
+    for message in [each for each in messages if each["role"] == "user"][-MARKED_MESSAGES:]:
+        content = message["content"]
+        assert isinstance(content, list), "all content is written as blocks"
+        content[-1]["cache_control"] = _CACHE
     return messages
 
 

@@ -65,6 +65,9 @@ class ChatDecoder:
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Take one event; see `Decoder`."""
         data = event.data.strip()
+        if not data:
+            # A sign of life.
+            return []
         if data == "[DONE]":
             self.done = True
             return []
@@ -192,9 +195,12 @@ def _fault_in(name: str, chunk: object) -> object:
 def _usage(usage: Mapping[str, Any]) -> Usage:
     details = mapping_of(usage.get("prompt_tokens_details"))
     read = (details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"), usage.get("cached_tokens"))
+    given = count_of(usage.get("prompt_tokens")) or count_of(usage.get("input_tokens"))
+    written = count_of(usage.get("completion_tokens")) or count_of(usage.get("output_tokens"))
     return Usage(
-        input_tokens=count_of(usage.get("prompt_tokens")) or count_of(usage.get("input_tokens")),
-        output_tokens=count_of(usage.get("completion_tokens")) or count_of(usage.get("output_tokens")),
+        input_tokens=given,
+        # Some servers leave reasoning out of what was written, though it is paid for; the total has it (Gemini, xAI).
+        output_tokens=max(written, count_of(usage.get("total_tokens")) - given) if given else written,
         cache_read_tokens=max(map(count_of, read)),
         cache_write_tokens=count_of(details.get("cache_write_tokens")),
     )

@@ -74,8 +74,8 @@ class ResponsesDecoder:
 
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Take one event; see `Decoder`. Unknown events and items are the future's, and passed over."""
-        if event.data.strip() == "[DONE]":
-            # Another protocol's end: some servers add it, but it proves nothing.
+        if event.data.strip() in {"", "[DONE]"}:
+            # A sign of life; or another protocol's end, which some servers add, but it proves nothing.
             return []
         try:
             data = json.loads(event.data)
@@ -180,9 +180,11 @@ class ResponsesDecoder:
 
     def _take_usage(self, usage: Mapping[str, Any]) -> list[ModelEvent]:
         details = mapping_of(usage.get("input_tokens_details"))
+        given, written = count_of(usage.get("input_tokens")), count_of(usage.get("output_tokens"))
         counted = Usage(
-            input_tokens=count_of(usage.get("input_tokens")),
-            output_tokens=count_of(usage.get("output_tokens")),
+            input_tokens=given,
+            # As in Chat Completions, some leave reasoning out of what was written, but not out of the total (xAI).
+            output_tokens=max(written, count_of(usage.get("total_tokens")) - given) if given else written,
             cache_read_tokens=count_of(details.get("cached_tokens")),
         )
         if counted == NO_USAGE:

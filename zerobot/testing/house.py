@@ -271,9 +271,8 @@ class Engine:
 
     async def stop(self, conversation: ConversationId) -> bool:
         """Stop the turn of a conversation, running or paused; False: there is none."""
-        running = self._stops.get(conversation)
-        if running is not None:
-            return running.request(StopCause.USER)
+        if self.stop_now(conversation):
+            return True
         taken = await self.turns.take_paused(conversation, "stopped")
         if taken is None:
             return False
@@ -282,6 +281,11 @@ class Engine:
         await run_tool_call_loop(self._kit(), taken[0], self._house.note, stop)
         self.wake(conversation)
         return True
+
+    def stop_now(self, conversation: ConversationId) -> bool:
+        """Stop the turn of a conversation if it runs, without a wait; False: none runs, or it was stopped before."""
+        running = self._stops.get(conversation)
+        return running is not None and running.request(StopCause.USER)
 
     async def _work(self, conversation: ConversationId) -> None:
         try:

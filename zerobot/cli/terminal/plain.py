@@ -1,8 +1,9 @@
 """Conversations without a person at a screen: one message (`chat -m`), or a line of stdin after the other."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from zerobot.cli.terminal.link import Link, new_message, new_press
@@ -76,6 +77,7 @@ class _Talk:
     shown: AsyncIterator[Shown]
     streams: Streams
     decide: Decide
+    one_question: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def say(self, text: str) -> int:
         """Say one thing and follow it to its end; the exit status."""
@@ -86,21 +88,45 @@ class _Talk:
         if not await self._send(message, ident):
             return 1
         self.transcript.working = not command
+        asking: list[asyncio.Task[None]] = []
+        async with asyncio.TaskGroup() as group:
+            try:
+                return await self._follow(ident, command, lambda a: asking.append(group.create_task(self._answer(a))))
+            finally:
+                for task in asking:
+                    task.cancel()
+
+    async def _follow(self, ident: str, command: bool, ask: Callable[[Asked], None]) -> int:  # noqa: FBT001
+        later: set[str] = set()
         async for event in self.shown:
-            match event:
-                case Message():
-                    self._write(event)
-                    if command:
-                        return 0
-                case Asked(open=True):
-                    await self._answer(event)
-                case Note(note):
-                    self._tell(note)
-                case Ended(reply_to, outcome) if reply_to == ident:
-                    if outcome != "replied":
-                        self._tell(f"zerobot: the turn ended as: {outcome}")
-                    return 0 if outcome == "replied" else 1
+            if isinstance(event, Message):
+                self._write(event)
+                if command:
+                    return 0
+            elif isinstance(event, Asked):
+                if event.open:
+                    ask(event)
+            elif (status := self._status(event, ident, later)) is not None:
+                return status
         raise ZerobotError("the bot stopped before it answered")
+
+    def _status(self, event: Accepted | Note | Ended, ident: str, later: set[str]) -> int | None:
+        """The exit status, if an event is the end of our turn; `later` are the messages that came after ours."""
+        match event:
+            case Accepted(other):
+                later.add(other)
+            case Note(note):
+                self._tell(note)
+            case Ended(reply_to, outcome) if reply_to == ident:
+                if outcome == "replied":
+                    return 0
+                self._tell(f"zerobot: the turn ended as: {outcome}")
+                return 1
+            case Ended(reply_to, _) if reply_to in later:
+                # Turns of one conversation come one after the other: ours was given up for a newer message.
+                self._tell("zerobot: a message from another terminal came before this one was answered")
+                return 1
+        return None
 
     async def _send(self, message: dict[str, object], ident: str) -> bool:
         """Send a message and wait until it is taken; what else is shown before belongs to what went on before."""
@@ -126,12 +152,16 @@ class _Talk:
         self.streams.err.flush()
 
     async def _answer(self, asked: Asked) -> None:
-        for _, label, line in asked.lines:
-            self._tell(f"{label}: {line}" if label else line)
-        if asked.whole:
-            self._tell(asked.whole)
-        decision = await self.decide(asked)
-        if decision is None:
-            self._tell(f"denied: {NOBODY}")
-            decision = ("deny", NOBODY)
-        await self.link.send(new_press(asked.approval, *decision))
+        """Show a prompt and send the person's answer; one prompt after the other."""
+        async with self.one_question:
+            if asked.id not in self.transcript.asked:
+                return
+            for _, label, line in asked.lines:
+                self._tell(f"{label}: {line}" if label else line)
+            if asked.whole:
+                self._tell(asked.whole)
+            decision = await self.decide(asked)
+            if decision is None:
+                self._tell(f"denied: {NOBODY}")
+                decision = ("deny", NOBODY)
+            await self.link.send(new_press(asked.approval, *decision))
