@@ -46,8 +46,6 @@ CASES = {
     "allowed: demo/MODEL",
     '[models."demo/demo"]\ninput_price = -1': 'FILE:2: models."demo/demo".input_price: -1 is too small; '
     "allowed: at least 0.0",
-    '[models."demo/demo"]\ninput_price = nan': 'FILE:2: models."demo/demo".input_price: nan is too small; '
-    "allowed: at least 0.0",
     "agents = []": "FILE:1: agents: is a list; allowed: a table",
     "agents.x = 1": "FILE:1: agents.x: 1 is a whole number; allowed: a table",
     "channels = 1": "FILE:1: channels: 1 is a whole number; allowed: a table",

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.crash.world import ASKED, FREE, INTERRUPTED, World
 from tests.platforms.daemon_process import DaemonProcess
 from tests.platforms.model_script import calls, says
@@ -52,7 +54,6 @@ async def test_killed_while_the_prompt_is_sent(world: World) -> None:
     old = await world.prompt()
     async with world.daemon() as daemon:
         await world.prompt(2)
-        await daemon.until("turn.started", count=0)
         await approves(world, daemon)
     async with world.daemon() as daemon:
         await daemon.ready()
@@ -94,7 +95,6 @@ async def pressed_and_killed(world: World, crash_at: str) -> Any:
         await daemon.ready()
         world.ann.says("please")
         prompt = await world.prompt()
-        # Not before the prompt is on record: this test is about the press.
         press = world.ann.presses(prompt, "Approve")
         await world.until_dead(daemon)
     return press
@@ -156,33 +156,37 @@ async def test_killed_before_the_prompt_shows_the_decision(world: World) -> None
     assert world.runs("asked") == 1
 
 
-async def test_a_restart_between_request_and_decision_changes_nothing(world: World) -> None:
+@pytest.mark.parametrize("decision", ["Approve", "Deny"])
+async def test_a_restart_between_request_and_decision_changes_nothing(world: World, decision: str) -> None:
     """With and without a kill while the request stands, the model sees the same in the end, and so does the chat."""
-    seen, shown = [], []
-    for killed in (False, True):
-        world.model.answers(
-            says("I look first.") + calls("shell", id=f"a{killed:d}", command=FREE),
-            says("Now for it.") + calls("shell", id=f"b{killed:d}", command=ASKED),
-            says("Done."),
-        )
-        before = len(world.chat.replies)
+    stories = [await story(world, decision, is_killed=is_killed) for is_killed in (False, True)]
+    assert stories[0] == stories[1]
+    assert world.runs("asked") == (2 if decision == "Approve" else 0)
+    assert world.runs("free") == 2
+
+
+async def story(world: World, decision: str, *, is_killed: bool) -> tuple[list[tuple[str, str]], list[str]]:
+    """Have a call asked for and decided; returns what the model saw of it, and what stands in the chat."""
+    world.model.answers(
+        says("I look first. ") + calls("shell", id=f"a{is_killed:d}", command=FREE),
+        says("Now for it. ") + calls("shell", id=f"b{is_killed:d}", command=ASKED),
+        says("Done."),
+    )
+    prompts, replies = len(world.prompts), len(world.said)
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        world.ann.says("please")
+        prompt = await world.prompt(prompts + 1)
+        if is_killed:
+            await daemon.kill()
+        else:
+            world.ann.presses(prompt, decision)
+            await world.settles(daemon, replies=2)
+    if is_killed:
         async with world.daemon() as daemon:
             await daemon.ready()
-            world.ann.says("please")
-            prompt = await world.prompt(killed + 1)
-            if killed:
-                await daemon.kill()
-            else:
-                world.ann.presses(prompt, "Approve")
-                await world.settles(daemon, replies=2)
-        if killed:
-            async with world.daemon() as daemon:
-                await daemon.ready()
-                world.ann.presses(prompt, "Approve")
-                await world.settles(daemon)
-        messages = world.model.last_request.messages
-        seen.append(messages[-4 - messages[::-1].index(("user", "please")) + 3 :])
-        shown.append([each.text for each in world.chat.replies[before:] if each is not prompt])
-    assert seen[0] == seen[1]
-    assert shown[0] == shown[1]
-    assert world.runs("asked") == 2
+            world.ann.presses(prompt, decision)
+            await world.settles(daemon)
+    messages = [(role, text.partition("[receipt")[0]) for role, text in world.model.last_request.messages]
+    begins = max(number for number, message in enumerate(messages) if message == ("user", "please"))
+    return messages[begins:], world.said[replies:]

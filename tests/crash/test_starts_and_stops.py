@@ -123,11 +123,12 @@ async def test_a_second_signal_ends_it_at_once(world: World) -> None:
         await daemon.ready()
         world.ann.says("hi")
         await world.model.until_holding()
-        os.kill(daemon.pid, signal.SIGTERM)
-        # It stops to receive first: from then on it is waiting for the turn.
-        await world.telegram.wait_for(lambda: world.telegram.of("getUpdates")[-1].outcome != "open")
-        os.kill(daemon.pid, signal.SIGTERM)
-        assert await daemon.ended() == 130
+        ended = asyncio.create_task(daemon.ended())
+        # Signals that come in one moment are one signal, so it is asked until it has understood.
+        while not ended.done():
+            os.kill(daemon.pid, signal.SIGTERM)
+            await asyncio.wait({ended}, timeout=0.05)
+        assert await ended == 130
     async with world.daemon() as daemon:
         await world.settles(daemon)
     assert world.said == ["Hello."]
@@ -140,5 +141,3 @@ async def test_a_stop_while_it_starts_is_a_stop(world: World) -> None:
         await connecting.arrived.wait()
         assert await daemon.stop() == 0
         assert daemon.named("daemon.ready") == []
-    connecting.release()
-    await asyncio.sleep(0)

@@ -109,10 +109,7 @@ class World:
 
     async def until_dead(self, daemon: DaemonProcess) -> None:
         """Wait until a daemon has died by SIGKILL."""
-        try:
-            assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
-        except TimeoutError:
-            raise AssertionError(f"it does not die: {daemon.events}") from None
+        assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
 
     def says(self, text: str = "please") -> Callable[[], Message]:
         """Ann writes something, when she is asked to."""
@@ -120,10 +117,8 @@ class World:
 
     async def settles(self, daemon: DaemonProcess, replies: int = 1) -> None:
         """Wait until a daemon has delivered so many replies, then stop it; nothing may be left to do."""
-        try:
-            await daemon.until("delivery.sent", count=replies, patience=15)
-        except TimeoutError:
-            raise AssertionError(f"it did not come to rest: {daemon.events}, {self.chat.messages}") from None
+        if replies:
+            await daemon.until("delivery.sent", count=replies)
         assert await daemon.stop() == 0
         assert self.rows("SELECT count(*) FROM turns WHERE state <> 'finished'") == [(0,)]
         assert self.rows("SELECT count(*) FROM replies WHERE state IN ('open', 'queued')") == [(0,)]
