@@ -483,5 +483,5 @@ def _finish(
     _finish_calls(db, ending.results, at)
     db.execute(INBOX_DONE, {"turn": turn.id})
     if not ending.reply:
-        return None
+        return outbox.drop_open_reply(db, turn.id)
     return outbox.queue_turn_reply(db, turn.id, turn.conversation, turn.place, turn.reply_to, ending.reply, now)

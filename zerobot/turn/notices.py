@@ -45,7 +45,7 @@ def blocked(why: str) -> ToolResult:
 
 def denied(reason: str) -> ToolResult:
     """An operator said no."""
-    because = f" The reason given: {reason}" if reason else ""
+    because = f" The reason given: “{reason}”." if reason else ""
     return ToolResult(
         code=ResultCode.DENIED,
         text=f"An operator denied this call; it did not run.{because} "
