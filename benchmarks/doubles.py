@@ -65,7 +65,7 @@ class Doubles:
     def handle(self, path: str, body: bytes, connection: Connection) -> bytes | None:
         """Answer a request."""
         if path == "/control":
-            return self._control(json.loads(body), connection)
+            return self._control(json.loads(body))
         if path == "/v1/chat/completions":
             return self._complete(body, connection)
         method = path.rsplit("/", 1)[-1]
@@ -182,7 +182,7 @@ class Doubles:
 
     # The benchmark.
 
-    def _control(self, order: dict[str, object], connection: Connection) -> bytes | None:
+    def _control(self, order: dict[str, object]) -> bytes:
         def number(key: str) -> int:
             return int(str(order[key]))
 
@@ -199,9 +199,8 @@ class Doubles:
                     self._loop.call_later(place * float(str(order["gap"])), self._stage.say, chat)
             case "keep_busy":
                 self._stage.keep_busy(number("chats"), number("at_once"), number("turns"))
-            case "wait":
-                self._stage.when_ended(number("turns"), lambda: connection.answer(answer_json(b"{}")))
-                return None
+            case "ended":
+                return answer_json(b"%d" % self._stage.finals)
             case "records":
                 return answer_json(json.dumps(self._stage.records(number("begin"))).encode())
         return answer_json(b"{}")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.process import Doubles, Kind, Target, doubles, target
+from benchmarks.process import Doubles, Kind, doubles, target
 from benchmarks.report import Row, Side, median, p95
 from benchmarks.stage import FIRST_CHAT
 
@@ -67,7 +67,7 @@ def added(effort: Effort) -> list[Row]:
             process.ready()
             _warm_up(servers)
             servers.do("say", first_chat=FIRST_CHAT, chats=turns, turns=turns, gap=gap)
-            servers.do("wait", turns=turns + WARM_UP)
+            servers.until_ended(turns + WARM_UP)
             found[kind] = [_added(turn) for turn in servers.turns(WARM_UP)]
     ours, theirs = found["zerobot"], found["bare"]
     return [
@@ -82,18 +82,18 @@ def load(effort: Effort) -> list[Row]:
     rates: dict[Kind, list[float]] = {"unpaced": [], "bare": []}
     costs: dict[Kind, list[float]] = {"unpaced": [], "bare": []}
     for _ in range(effort.of(3, 1)):
-        for kind in rates:
+        for kind, found in rates.items():
             with doubles() as servers, target(kind, servers) as process:
                 process.ready()
                 _warm_up(servers)
                 before = process.cpu()
                 servers.do("keep_busy", chats=at_once, at_once=at_once, turns=turns)
-                servers.do("wait", turns=turns + WARM_UP)
+                servers.until_ended(turns + WARM_UP)
                 # What it does behind the last reply belongs to the turns too.
                 time.sleep(0.5)
                 costs[kind].append((process.cpu() - before) / turns * 1000)
                 done = servers.turns(WARM_UP)
-                rates[kind].append(turns / (max(t["final"] for t in done) - min(t["handed"] for t in done)))
+                found.append(turns / (max(t["final"] for t in done) - min(t["handed"] for t in done)))
     return [
         _row("50 chats at once", "turns/s", median(rates["unpaced"]), median(rates["bare"]), 65, "at_least"),
         _row("processor time a turn", "ms", median(costs["unpaced"]), median(costs["bare"]), 17),
@@ -108,7 +108,7 @@ def paced(effort: Effort) -> list[Row]:
         process.ready()
         _warm_up(servers)
         servers.do("say", first_chat=FIRST_CHAT, chats=chats, turns=turns, gap=0.0)
-        servers.do("wait", turns=turns + WARM_UP)
+        servers.until_ended(turns + WARM_UP)
         done = servers.turns(WARM_UP)
     began = min(turn["handed"] for turn in done)
     return [
@@ -129,7 +129,7 @@ def streams(effort: Effort) -> list[Row]:
         servers.do("model", deltas=deltas, gap=seconds / deltas)
         for number in range(1, rounds + 1):
             servers.do("say", first_chat=FIRST_CHAT + number * at_once, chats=at_once, turns=at_once, gap=0.0)
-            servers.do("wait", turns=WARM_UP + number * at_once)
+            servers.until_ended(WARM_UP + number * at_once)
         done = servers.turns(WARM_UP)
     first = [(turn["shown"] - turn["first"]) * 1000 for turn in done]
     return [
@@ -165,9 +165,9 @@ def growth(effort: Effort) -> list[Row]:
         with doubles() as servers, target(kind, servers) as process:
             process.ready()
             servers.do("keep_busy", chats=chats, at_once=50, turns=turns)
-            servers.do("wait", turns=chats)
+            servers.until_ended(chats)
             early = process.memory()["rss"]
-            servers.do("wait", turns=turns)
+            servers.until_ended(turns)
             time.sleep(1)
             found[kind] = early, process.memory()["rss"]
     (early, late), (bare_early, bare_late) = found["unpaced"], found["bare"]
@@ -203,7 +203,7 @@ def _row(
 def _warm_up(servers: Doubles) -> None:
     """Let every part have worked once, in chats of its own, until all is quiet again."""
     servers.do("say", first_chat=ELSEWHERE, chats=WARM_UP, turns=WARM_UP, gap=0.02)
-    servers.do("wait", turns=WARM_UP)
+    servers.until_ended(WARM_UP)
     time.sleep(2)
 
 
@@ -213,7 +213,7 @@ def _at_length(servers: Doubles, length: int, turns: int) -> float:
     if length == 1:
         # The first turn of many chats.
         servers.do("keep_busy", chats=turns, at_once=1, turns=turns)
-        servers.do("wait", turns=begin + turns)
+        servers.until_ended(begin + turns)
         return median([_whole(turn) for turn in servers.turns(begin)])
     filled = (length - turns) // 2
     chat = ELSEWHERE + length
@@ -221,7 +221,7 @@ def _at_length(servers: Doubles, length: int, turns: int) -> float:
         for _ in range(count):
             servers.do("say", first_chat=chat, chats=1, turns=1, gap=0.0)
             begin += 1
-            servers.do("wait", turns=begin)
+            servers.until_ended(begin)
     return median([_whole(turn) for turn in servers.turns(begin - turns)])
 
 

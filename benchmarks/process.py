@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0
-"""Seconds for a process to get ready."""
+"""Seconds for a process to get ready, and for the next of many turns to end."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 MIB = 1024 * 1024
 
@@ -51,8 +51,23 @@ class Doubles:
     def do(self, what: str, **details: object) -> Any:
         """Tell it what to do, and return what it answers."""
         order = json.dumps({"do": what, **details}).encode()
-        with urllib.request.urlopen(f"{self.url}/control", order, timeout=1800) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen(f"{self.url}/control", order, timeout=PATIENCE) as answer:
             return json.load(answer)
+
+    def until_ended(self, turns: int) -> None:
+        """Wait until so many turns in all have their final text.
+
+        Raises:
+            RuntimeError: None has ended for a minute.
+        """
+        ended, since = -1, time.monotonic()
+        while ended < turns:
+            now = int(self.do("ended"))
+            if now != ended:
+                ended, since = now, time.monotonic()
+            elif time.monotonic() - since > PATIENCE:
+                raise RuntimeError(f"{ended} of {turns} turns have ended, and no more do")
+            time.sleep(0.05)
 
     def turns(self, begin: int = 0) -> list[dict[str, float]]:
         """What is known of the turns from a number on; see `stage.Turn`."""

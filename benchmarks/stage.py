@@ -42,7 +42,6 @@ class Stage:
     def __init__(self, deliver: Callable[[Turn], None]) -> None:
         self._deliver = deliver
         self._to_come: deque[int] = deque()
-        self._waiting: list[tuple[int, Callable[[], None]]] = []
         self.turns: list[Turn] = []
         self.finals = 0
 
@@ -64,17 +63,6 @@ class Stage:
         self.finals += 1
         if self._to_come:
             self.say(self._to_come.popleft())
-        for waiting in list(self._waiting):
-            if waiting[0] <= self.finals:
-                self._waiting.remove(waiting)
-                waiting[1]()
-
-    def when_ended(self, turns: int, then: Callable[[], None]) -> None:
-        """Call a function when so many turns have ended in all."""
-        if turns <= self.finals:
-            then()
-        else:
-            self._waiting.append((turns, then))
 
     def records(self, begin: int) -> list[dict[str, float]]:
         """The turns from a number on, for the process that asks."""

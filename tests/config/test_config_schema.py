@@ -57,7 +57,7 @@ def test_a_value_that_comes_later_belongs_to_a_key(key: str) -> None:
 def test_kinds_are_found_by_entry_points() -> None:
     """What a package declares is a kind; nothing of it is loaded to know its name."""
     assert {"console", "telegram"} <= installed_kinds().channels.keys()
-    assert {"anthropic", "demo", "openai"} <= installed_kinds().providers.keys()
+    assert {"anthropic", "demo", "openai", "openai_responses"} <= installed_kinds().providers.keys()
     assert CHANNEL_GROUP == "zerobot.channels"
 
 

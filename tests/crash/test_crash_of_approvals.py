@@ -156,6 +156,42 @@ async def test_killed_before_the_prompt_shows_the_decision(world: World) -> None
     assert world.runs("asked") == 1
 
 
+async def test_what_waits_for_a_decision_is_told_so_once(world: World) -> None:
+    """The author of a message that waits for a decision hears of it once, over any number of starts."""
+    world.configure(during_approval="queue")
+    world.model.answers(ASKS, says("Done."), says("And that too."))
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        world.ann.says("please")
+        await world.prompt()
+        world.ann.says("and that")
+        await daemon.until("delivery.sent")
+        await daemon.kill()
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        world.ann.presses(await world.prompt(), "Approve")
+        await world.telegram.wait_for(lambda: "And that too." in world.said)
+        await world.settles(daemon, replies=2)
+    waits, *answers = world.said
+    assert "waiting" in waits
+    assert answers == ["Done.", "And that too."]
+
+
+async def test_a_new_message_takes_the_place_of_a_request_that_a_crash_left_open(world: World) -> None:
+    """Over a restart too, an operator's new message withdraws what he was asked: the call never runs."""
+    world.model.answers(ASKS, says("Something else, then."))
+    await world.dies("after 1 SET shown_at", world.says())
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        world.ann.says("something else")
+        await world.telegram.wait_for(lambda: not world.prompts[0].buttons)
+        await world.settles(daemon)
+    assert len(world.said) == 1
+    assert world.said[0].endswith("Something else, then.")
+    assert world.runs("asked") == 0
+    assert world.rows("SELECT state FROM approvals") == [("cancelled",)]
+
+
 @pytest.mark.parametrize("decision", ["Approve", "Deny"])
 async def test_a_restart_between_request_and_decision_changes_nothing(world: World, decision: str) -> None:
     """With and without a kill while the request stands, the model sees the same in the end, and so does the chat."""

@@ -34,7 +34,7 @@ async def test_killed_after_the_last_commit(world: World) -> None:
 
 
 @pytest.mark.parametrize("carried_out", [False, True])
-async def test_killed_while_the_answer_is_sent(world: World, carried_out: bool) -> None:
+async def test_killed_while_the_answer_is_sent(world: World, *, carried_out: bool) -> None:
     """Nobody can ask Telegram whether it took a message: it is sent once more, marked, and no third time."""
     world.model.answers(says("Hello."))
     async with world.daemon() as daemon:
@@ -74,7 +74,7 @@ async def test_killed_after_the_send_is_recorded(world: World) -> None:
 
 
 @pytest.mark.parametrize("carried_out", [False, True])
-async def test_killed_while_the_draft_becomes_the_answer(world: World, carried_out: bool) -> None:
+async def test_killed_while_the_draft_becomes_the_answer(world: World, *, carried_out: bool) -> None:
     """The last edit of a draft is made again, which changes nothing if it was made: one message, no mark."""
     world.model.answers(holds(says("First words of it."), after=2))
     async with world.daemon() as daemon:

@@ -57,7 +57,7 @@ async def test_killed_while_a_tool_runs(world: World) -> None:
     async with world.daemon() as daemon:
         await daemon.ready()
         world.ann.says("please")
-        await world.until_runs("held")
+        await world.until_held_runs()
         await daemon.kill()
     await world.until_gone("held")
     await finishes(world)
@@ -90,7 +90,7 @@ async def test_killed_while_one_of_two_calls_runs(world: World) -> None:
     async with world.daemon() as daemon:
         await daemon.ready()
         world.ann.says("please")
-        await world.until_runs("held")
+        await world.until_held_runs()
         await daemon.kill()
     await finishes(world)
     assert (world.runs("free"), world.runs("held")) == (1, 1)
@@ -121,7 +121,7 @@ async def test_two_crashes_in_a_row_end_the_turn_and_tell_its_author(world: Worl
     async with world.daemon() as daemon:
         await daemon.ready()
         world.ann.says("please")
-        await world.until_runs("held")
+        await world.until_held_runs()
         await daemon.kill()
     async with world.daemon() as daemon:
         await world.model.until_holding()

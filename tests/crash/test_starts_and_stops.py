@@ -1,6 +1,5 @@
 """One daemon a state directory, graceful stops, and starts right after a kill."""
 
-import asyncio
 import os
 import signal
 
@@ -57,9 +56,9 @@ async def test_a_graceful_stop_lets_a_turn_end(world: World) -> None:
     async with world.daemon() as daemon:
         await daemon.ready()
         world.ann.says("please")
-        await world.until_runs("held")
+        await world.until_held_runs()
         os.kill(daemon.pid, signal.SIGTERM)
-        world.lets_end()
+        world.lets_held_end()
         assert await daemon.ended() == 0
         assert daemon.named("turn.finished")[0]["outcome"] == "replied"
     assert world.said == ["Done."]
@@ -88,7 +87,7 @@ async def test_a_graceful_stop_while_a_tool_runs_interrupts_it(world: World) -> 
     async with world.daemon() as daemon:
         await daemon.ready()
         world.ann.says("please")
-        await world.until_runs("held")
+        await world.until_held_runs()
         assert await daemon.stop() == 0
     await world.until_gone("held")
     async with world.daemon() as daemon:
@@ -106,7 +105,9 @@ async def test_a_stop_takes_over_what_was_just_delivered(world: World) -> None:
         await daemon.ready()
         polls = len(world.telegram.of("getUpdates"))
         world.ann.says("hi")
-        await world.telegram.wait_for(lambda: len(world.telegram.of("getUpdates")) > polls or world.telegram.unconfirmed)
+        await world.telegram.wait_for(
+            lambda: len(world.telegram.of("getUpdates")) > polls or world.telegram.unconfirmed
+        )
         assert await daemon.stop() == 0
     async with world.daemon() as daemon:
         await daemon.ready()
@@ -123,12 +124,10 @@ async def test_a_second_signal_ends_it_at_once(world: World) -> None:
         await daemon.ready()
         world.ann.says("hi")
         await world.model.until_holding()
-        ended = asyncio.create_task(daemon.ended())
-        # Signals that come in one moment are one signal, so it is asked until it has understood.
-        while not ended.done():
-            os.kill(daemon.pid, signal.SIGTERM)
-            await asyncio.wait({ended}, timeout=0.05)
-        assert await ended == 130
+        os.kill(daemon.pid, signal.SIGTERM)
+        await daemon.until("daemon.stopping")
+        os.kill(daemon.pid, signal.SIGTERM)
+        assert await daemon.ended() == 130
     async with world.daemon() as daemon:
         await world.settles(daemon)
     assert world.said == ["Hello."]

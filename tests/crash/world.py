@@ -30,6 +30,7 @@ shutdown_grace = "{grace}"
 
 [agent]
 model = "main/m-1"
+on_message_during_approval = "{during_approval}"
 [providers.main]
 kind = "openai"
 api_key = "{key}"
@@ -60,24 +61,31 @@ class World:
         self.telegram = telegram
         self.ann = telegram.user("1001")
         self.chat = self.ann.chat
+        """Where Ann writes; a test may take her elsewhere."""
         self.config = folder / "zerobot.toml"
         self._state = folder / "state"
         self._workspace = self._state / "workspace"
         self._state.mkdir(mode=0o700)
         self._workspace.mkdir(mode=0o700)
         for name in ("free", "asked", "held"):
-            waits = "read line < gate\n" if name == "held" else ""
+            waits = "echo > begun\nuntil [ -e go ]; do sleep 0.01; done\n" if name == "held" else ""
             script = self._workspace / name
             script.write_text(f"#!/bin/sh\necho {name} $$ >> runs\n{waits}echo {name} ran\n")
             script.chmod(0o700)
-        os.mkfifo(self._workspace / "gate")
+        os.mkfifo(self._workspace / "begun")
         self.configure()
 
-    def configure(self, *, grace: str = "20s") -> None:
-        """Write the configuration; `grace` is `shutdown_grace`."""
+    def configure(self, *, grace: str = "20s", during_approval: str = "auto") -> None:
+        """Write the configuration.
+
+        Args:
+            grace: `[daemon] shutdown_grace`.
+            during_approval: `[agent] on_message_during_approval`.
+        """
         text = CONFIG.format(
             state=self._state,
             grace=grace,
+            during_approval=during_approval,
             key=self.model.key,
             url=self.model.openai_url,
             token=self.telegram.token,
@@ -144,23 +152,19 @@ class World:
         """How often a script has begun to run."""
         return len(self._pids(name))
 
-    async def until_runs(self, name: str) -> None:
-        """Wait until a script has begun to run."""
-        async with asyncio.timeout(PATIENCE):
-            while not self._pids(name):
-                await asyncio.sleep(0.01)
+    async def until_held_runs(self) -> None:
+        """Wait until `held` has begun to run."""
+        handle = os.open(self._workspace / "begun", os.O_RDONLY | os.O_NONBLOCK)
+        await _until_readable(handle)
 
     async def until_gone(self, name: str) -> None:
         """Wait until the processes of a script have ended."""
         for pid in self._pids(name):
             await _until_process_ends(pid)
 
-    def lets_end(self) -> None:
+    def lets_held_end(self) -> None:
         """Let `held` come to its end."""
-        handle = os.open(self._workspace / "gate", os.O_RDWR)
-        os.write(handle, b"\n")
-        # Kept open until the script has read the line, by the script itself.
-        self._gate = handle
+        (self._workspace / "go").touch()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Look into the database."""
@@ -169,6 +173,10 @@ class World:
             return db.execute(sql).fetchall()
         finally:
             db.close()
+
+    def has_table(self, name: str) -> bool:
+        """Whether the database's schema has come so far."""
+        return bool(self.rows(f"SELECT 1 FROM sqlite_master WHERE name = '{name}'"))
 
     def _pids(self, name: str) -> list[int]:
         runs = self._workspace / "runs"
@@ -181,12 +189,17 @@ async def _until_process_ends(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    ended = asyncio.Event()
+    await _until_readable(handle)
+
+
+async def _until_readable(handle: int) -> None:
+    """Wait until there is something to read at a descriptor, and close it."""
+    readable = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.add_reader(handle, ended.set)
+    loop.add_reader(handle, readable.set)
     try:
         async with asyncio.timeout(PATIENCE):
-            await ended.wait()
+            await readable.wait()
     finally:
         loop.remove_reader(handle)
         os.close(handle)

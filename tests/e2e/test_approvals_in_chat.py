@@ -10,7 +10,9 @@ from tests.platforms.model_script import calls, says
 from tests.platforms.telegram_world import Chat, Message
 
 
-async def asks(stage: Stage, person: object = None, *, command: str = "touch made", chat: Chat | None = None) -> Message:
+async def asks(
+    stage: Stage, person: object = None, *, command: str = "touch made", chat: Chat | None = None
+) -> Message:
     """Let somebody ask for something that needs an approval; returns the prompt."""
     who = person or stage.olga
     stage.model.answers(calls("shell", id="c1", command=command))
@@ -179,7 +181,9 @@ async def test_of_two_open_requests_each_press_decides_its_own(stage: Stage) -> 
         stage.olga.says("both")
         await daemon.until("approval.requested", count=2)
         await stage.olga.chat.wait_for(lambda chat: len([one for one in chat.replies if one.buttons]) == 2)
-        first, second = (one for one in stage.olga.chat.replies if one.buttons)
+        first, second = (
+            next(one for one in stage.olga.chat.replies if f"touch {name}" in one.text) for name in ("first", "second")
+        )
         await stage.press(stage.olga, second, "Approve")
         await stage.press(stage.olga, first, "Deny")
         await stage.olga.chat.reply("One of two.")
@@ -540,8 +544,14 @@ async def test_freezing_on_a_full_disk_holds_at_once(stage: Stage) -> None:
     async with stage.daemon() as daemon:
         with FullDisk(daemon):
             shell = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "zerobot", "--config", str(stage.folder / "zerobot.toml"), "freeze",
-                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+                sys.executable,
+                "-m",
+                "zerobot",
+                "--config",
+                str(stage.folder / "zerobot.toml"),
+                "freeze",
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
             )
             await shell.communicate()
         stage.model.answers(calls("time_now", id="c1"), says("Frozen."))

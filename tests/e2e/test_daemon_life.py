@@ -161,7 +161,7 @@ async def test_a_second_signal_ends_the_process_at_once(stage: Stage) -> None:
         stage.uma.says("hi")
         await stage.model.until_holding()
         daemon.send(signal.SIGTERM)
-        await stage.telegram.wait_for(lambda: stage.telegram.of("getUpdates")[-1].outcome != "open")
+        await daemon.until("daemon.stopping")
         daemon.send(signal.SIGTERM)
         async with asyncio.timeout(5):
             assert await daemon.ended() == 130
@@ -171,20 +171,25 @@ async def test_a_second_signal_ends_the_process_at_once(stage: Stage) -> None:
 
 
 async def test_a_full_disk_is_told_once_and_survived(stage: Stage) -> None:
-    """B195: a turn that cannot be stored waits; the log does not fill; with room again it ends, and nothing is broken."""
+    """B195: a turn that cannot be stored waits; the log does not fill; with room again it ends, and nothing is broken.
+
+    The model is asked again once, not once a try.
+    """
     stage.expected_errors = {"storage.failed", "telegram.not_stored"}
-    stage.model.answers(holds(says("Stored in the end."), after=0), says("And on."))
+    stage.model.when("hi", holds(says("Lost."), after=0), says("Stored in the end."))
+    stage.model.when("anybody?", says("And on."))
     async with stage.daemon() as daemon:
         stage.uma.says("hi")
         await stage.model.until_holding()
         with FullDisk(daemon):
             stage.model.release()
-            await daemon.until("storage.failed")
+            await daemon.until("storage.failed", count=2)
             stage.vic.says("anybody?")
             await daemon.until("telegram.not_stored")
             assert not daemon.has_ended
         await stage.uma.chat.reply("Stored in the end.")
         await stage.vic.chat.reply("And on.")
+    assert len(stage.model.requests) == 3
     assert len(daemon.named("telegram.not_stored")) <= 3
     with sqlite3.connect(next((stage.folder / "state").glob("*.db"))) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -278,7 +283,8 @@ async def test_memory_and_files_do_not_grow_with_the_turns(stage: Stage) -> None
         memory, files = await chats(200)
         later, later_files = await chats(600)
     assert later < memory * 1.2
-    assert later_files <= files + 5
+    # Connections to the model are kept open, up to a limit.
+    assert later_files <= files + 64
 
 
 def _memory(pid: int) -> tuple[int, int]:

@@ -188,7 +188,9 @@ async def test_files_come_into_the_workspace_under_safe_names(stage: Stage) -> N
         await daemon.until("delivery.sent", count=2)
     stored = [path for path in stage.workspace.rglob("*") if path.is_file()]
     assert sorted(path.read_bytes() for path in stored) == [b"doc", b"ogg"]
-    assert not list(stage.folder.rglob("evil.sh")) or all(stage.workspace in p.parents for p in stage.folder.rglob("*evil*"))
+    assert not list(stage.folder.rglob("evil.sh")) or all(
+        stage.workspace in p.parents for p in stage.folder.rglob("*evil*")
+    )
     told = " ".join(request.newest_text for request in stage.model.requests)
     for path in stored:
         assert str(path.relative_to(stage.workspace)) in told

@@ -137,9 +137,7 @@ async def test_reasoning_is_neither_shown_nor_an_answer(stage: Stage) -> None:
         (["Use `<think>` for ", "that."], "Use <think> for that."),
     ],
 )
-async def test_thinking_in_the_text_is_hidden_unless_it_is_code(
-    stage: Stage, deltas: list[str], shown: str
-) -> None:
+async def test_thinking_in_the_text_is_hidden_unless_it_is_code(stage: Stage, deltas: list[str], shown: str) -> None:
     """B124: in drafts and finals, for tags in pieces, nested and in capitals."""
     stage.model.answers(says("".join(deltas), deltas=deltas))
     async with stage.daemon():

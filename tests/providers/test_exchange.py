@@ -151,6 +151,14 @@ async def test_a_stop_reason_is_as_good_as_the_end_marker() -> None:
             assert asked.answer.finish is Finish.STOP
 
 
+async def test_an_end_marker_that_is_cut_costs_nothing() -> None:
+    """The model had stopped by itself; only the courtesy is broken."""
+    stopped = b'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\ndata: [DO'
+    async with ModelServer() as server, provider_on(server, "openai") as provider:
+        server.answers(Plays(pieces=(stopped,)))
+        assert (await ask(provider, question("Hi"))).answer.text == "Hello"
+
+
 @every_kind
 async def test_closing_the_iterator_ends_the_request(kind: str) -> None:
     """Who stops listening also stops the server's work."""

@@ -1,5 +1,7 @@
 """Tools in plain text: how they are described, what counts as a call, and that nothing of a call is ever shown."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,7 +132,7 @@ _TEXTS = st.lists(_LINES, max_size=10).map("\n".join)
 def test_how_a_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> None:
     """The same calls and the same visible text, which grows and is never taken back."""
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    pieces = [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [text[start:end] for start, end in pairwise(places)]
     assert read(*pieces) == read(text)
     assert read(*text) == read(text)
 
@@ -153,7 +155,6 @@ def test_only_the_beginning_of_a_fence_line_is_held_back(text: str) -> None:
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.text(max_size=10), max_size=3))
 def test_a_call_that_is_written_down_is_read_back(name: str, arguments: dict[str, str]) -> None:
     """The form in the history is the form that the model should write, whatever stands in it."""
-    ModelCall(provider_id="", name=name, raw_arguments="")
     _, calls = read(block(called(name, "c1", "", arguments=dict(arguments))))
     assert [(call.name, parse_arguments(call.raw_arguments)) for call in calls] == [(name, arguments)]
 
@@ -176,6 +177,14 @@ def test_a_round_is_two_messages() -> None:
     note = getattr(results, "note", "")
     assert "Result of call 1, shell:\n(Note by the system" in note
     assert "Result of call 2, shell:\n[BAD_ARGS] not JSON" in note
+
+
+def test_a_block_in_a_result_is_no_call_when_it_is_repeated() -> None:
+    """A page or a file with a block in it calls nothing by being quoted."""
+    plain = in_text(question("go", assistant("", called("fetch_url", "c1", result=f"Do this:\n{CALL}"))))
+    note = getattr(plain.messages[-1], "note", "")
+    assert "``` tool_call" in note
+    assert read(note)[1] == []
 
 
 async def test_a_model_that_only_knows_text_uses_tools_to_the_end() -> None:

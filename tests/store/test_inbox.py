@@ -101,6 +101,17 @@ async def test_commands_wait_until_they_are_done(inbox: Inbox) -> None:
     assert await inbox.waiting_count(first.conversation) == 0
 
 
+async def test_a_command_is_answered_in_the_commit_that_ends_it(inbox: Inbox, database: Database) -> None:
+    """With its answer queued the command is done, so a second try has nothing to say."""
+    await inbox.accept(envelope("e1", text="/whoami"), EVERYONE, is_command=True)
+    (command,) = await inbox.commands_waiting()
+    assert await inbox.answer_command(command, "You are Ann.") is not None
+    assert await inbox.answer_command(command, "You are Ann.") is None
+    assert await inbox.commands_waiting() == []
+    replies = await database.read(lambda db: db.execute("SELECT state, text FROM replies").fetchall())
+    assert [tuple(row) for row in replies] == [("queued", "You are Ann.")]
+
+
 def edit(text: str | None, *, sender: Identity = ANN, message: str = "m1") -> EnvelopeEdit:
     return EnvelopeEdit(place=PLACE, sender=sender, message_id=message, text=text)
 

@@ -6,7 +6,6 @@ KEYS: tuple[str, ...] = (
     "agents.*.debounce",
     "security.after_outside_content",
     "budget",
-    "memory",
     "schedules",
     "mcp",
 )

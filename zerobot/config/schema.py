@@ -265,6 +265,16 @@ class SecuritySettings(Section):
     )
 
 
+class MemorySettings(Section):
+    """The table `[memory]`."""
+
+    enabled: bool = Field(
+        default=True,
+        description="Whether what people ask to be remembered is kept beyond a conversation and recalled when it fits. "
+        "false: nothing is recalled, and the tools remember, recall and forget do not exist; what is stored stays.",
+    )
+
+
 class Settings(BaseSettings):
     """Everything that can be configured.
 
@@ -291,6 +301,9 @@ class Settings(BaseSettings):
     )
     operators: OperatorSettings = Field(default_factory=OperatorSettings, description="Who decides approvals.")
     security: SecuritySettings = Field(default_factory=SecuritySettings, description="What tools may do.")
+    memory: MemorySettings = Field(
+        default_factory=MemorySettings, description="What is remembered beyond a conversation."
+    )
 
     @classmethod
     def settings_customise_sources(

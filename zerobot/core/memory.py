@@ -3,7 +3,7 @@
 Nothing here has a wildcard: whoever reads or deletes names the owners whose entries he means, so no path can forget to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ from zerobot.core.places import Identity
 KEY_CHARACTERS = 80
 TEXT_CHARACTERS = 2_000
 OWNER_ENTRIES = 500
-"""Entries that one owner can have; earlier versions do not count."""
+"""Entries that one owner can have unless a backend is told otherwise; earlier versions do not count."""
 KEPT_VERSIONS = 10
 """Earlier versions of an entry that are kept, the latest ones."""
 
@@ -119,6 +119,10 @@ class TurnScope:
     """Whether the turn has read what somebody else wrote."""
 
 
+ScopeOf = Callable[[TurnId], Awaitable[TurnScope | None]]
+"""Looks up what a turn may touch; None: there is no such turn."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
     """What is to be remembered. An owner's entry under the same key is superseded by it, which can be undone."""
@@ -174,7 +178,9 @@ class StoredMemory:
 class MemoryFullError(ZerobotError):
     """An owner has as many entries as he can have."""
 
-    user_text = f"I remember {OWNER_ENTRIES} things here already; something has to be forgotten first."
+    def __init__(self, owner: MemoryOwner, entries: int) -> None:
+        super().__init__(f"{owner} has {entries} memories, which is the bound; forget some first")
+        self.user_text = f"I remember {entries} thing{'s' if entries != 1 else ''} here already; something has to be forgotten first."
 
 
 class MemoryBackend(Protocol):
@@ -184,7 +190,7 @@ class MemoryBackend(Protocol):
         """Store something; what its owner has under the same key becomes an earlier version of it.
 
         Raises:
-            MemoryFullError: The key is new and the owner has `OWNER_ENTRIES` entries.
+            MemoryFullError: The key is new and the owner has as many entries as he can have.
             ValueError: The key says nothing, or an agent's entry does not come from an operator.
         """
         ...

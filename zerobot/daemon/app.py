@@ -121,6 +121,7 @@ async def _run(engine: Engine, asked: asyncio.Event, started: "asyncio.Future[En
         receiving = group.create_task(engine.supervisor.run(intakes), name="channels")
         announcing = group.create_task(_announce(engine, started), name="announcing")
         await asked.wait()
+        house.log("daemon.stopping", turns=engine.dispatcher.running)
         announcing.cancel()
         receiving.cancel()
         await engine.dispatcher.drain(house.config.settings.daemon.shutdown_grace)

@@ -8,7 +8,7 @@ from zerobot.config.schema import AgentSettings
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, ReplyId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
@@ -55,6 +55,8 @@ class CommandWires:
     desk: ApprovalDesk
     access: DaemonAccess
     notice: Callable[[Place, str, str], Awaitable[object]]
+    answered: Callable[[ReplyId], None]
+    """The answer to a command is in the store, to be delivered."""
     models: Models
     agent_for: Callable[[str], AgentSettings]
     """The agent of a channel, by the channel's name."""
@@ -74,8 +76,11 @@ class ChatCommands:
         line = read_command_line(envelope.text)
         if line is not None:
             text = await self._answer(line, envelope, waiting.conversation)
-            await self._wires.notice(envelope.place, text, envelope.message_id)
-        await self._wires.books.inbox.command_done(waiting.id)
+            reply = await self._wires.books.inbox.answer_command(waiting, text)
+            if reply is not None:
+                self._wires.answered(reply)
+        else:
+            await self._wires.books.inbox.command_done(waiting.id)
 
     async def _answer(self, line: CommandLine, envelope: InboundEnvelope, conversation: ConversationId) -> str:
         if line.command.operators_only and not self._is_operator(envelope):

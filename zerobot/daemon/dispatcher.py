@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
@@ -190,22 +190,35 @@ class Dispatcher:
         log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
         log("turn.started", resumed=turn.resumed, origin=turn.origin)
         self._told.pop(turn.conversation, None)
-        wait = 1.0
+        open_turn: Turn | None = turn
         try:
-            while True:
+            while open_turn is not None:
                 try:
-                    await self._run_once(turn, signal)
+                    await self._run_once(open_turn, signal)
                 except StorageError as error:
                     log("storage.failed", level="error", error=error)
+                    open_turn = await self._retake(open_turn)
                 else:
                     return
-                await self._rest(wait)
-                if self._halt.is_set():
-                    return
-                wait = min(wait * 2, LONGEST_WAIT)
-                turn = replace(turn, resumed=True)
         finally:
             del self._running[turn.conversation]
+
+    async def _retake(self, turn: Turn) -> Turn | None:
+        """Take a turn from the store anew once that takes a write again: before it does, no model is asked in vain.
+
+        Returns:
+            None: it is not to be worked on now, since it waits for operators or the daemon stops.
+        """
+        wait = 1.0
+        while True:
+            await self._rest(wait)
+            if self._halt.is_set():
+                return None
+            try:
+                return (await self._wires.turns.next(turn.conversation, lambda _: False)).turn
+            except StorageError as error:
+                self._wires.log("storage.failed", level="error", error=error, conversation=turn.conversation)
+            wait = min(wait * 2, LONGEST_WAIT)
 
     async def _run_once(self, turn: Turn, signal: StopSignal) -> None:
         ref = TurnRef(turn=turn.id, conversation=turn.conversation, place=turn.place, reply_to=turn.reply_to)

@@ -147,6 +147,7 @@ def build_engine(house: House) -> Engine:
         desk=desk,
         access=access,
         notice=notice,
+        answered=delivery.reply_queued,
         models=models,
         agent_for=house.config.settings.agent_for,
         clock=clock,
@@ -259,6 +260,7 @@ def _dispatcher_wires(
     house: House, turns: Turns, kits: KitMaker, delivery: Delivery, desk: ApprovalDesk, rules: OperatorRules
 ) -> DispatcherWires:
     settings = house.config.settings
+    outbox = Outbox(house.database, house.clock)
 
     def supersedes(waiting: WaitingInput) -> bool:
         place = waiting.envelope.place
@@ -268,7 +270,9 @@ def _dispatcher_wires(
         return rule == "supersede"
 
     async def queued_behind(turn: Turn) -> None:
-        await delivery.notice(turn.place, WAITS, conversation=turn.conversation)
+        reply = await outbox.notice_once(turn.place, WAITS, turn.conversation, turn.id)
+        if reply is not None:
+            delivery.reply_queued(reply)
 
     return DispatcherWires(
         turns=turns,

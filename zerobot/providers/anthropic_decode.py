@@ -93,7 +93,8 @@ class MessagesDecoder:
         if kind == "message_delta":
             self._take_stop(mapping_of(data.get("delta")))
             return self._take_usage(mapping_of(data.get("usage")))
-        if kind == "message":
+        if data.get("type") == "message":
+            # Not by the event's name, which is `message` wherever there is none.
             return self._take_whole(data)
         if kind == "message_stop":
             self.done = True

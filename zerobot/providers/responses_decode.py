@@ -48,7 +48,7 @@ class _Item:
     @property
     def arguments(self) -> str:
         """What is known of a call's arguments."""
-        return self.whole_arguments or "".join(self.pieces)
+        return self.whole_arguments or "".join(self.pieces) or _arguments(self.whole.get("arguments"))
 
     def call(self) -> ModelCall:
         """Return the item as a tool call."""
@@ -120,6 +120,8 @@ class ResponsesDecoder:
             part = data.get("content_index")
             text = text_of(data.get(_SPEAKS[kind]))
             return self._speak(self._at(data), part if isinstance(part, int) else 0, text, ended=kind.endswith("done"))
+        if kind == "response.content_part.done":
+            return self._take_whole_part(self._at(data), data.get("content_index"), mapping_of(data.get("part")))
         if kind in _ARGUMENTS:
             item_of_call, text = self._at(data), text_of(data.get(_ARGUMENTS[kind]))
             item_of_call.kind = item_of_call.kind or "function_call"
@@ -151,9 +153,15 @@ class ResponsesDecoder:
         made: list[ModelEvent] = []
         if known.kind == "message":
             for number, part in enumerate(map(mapping_of, list_of(item.get("content")))):
-                text = text_of(part.get("text")) or text_of(part.get("refusal"))
-                made += self._speak(known, number, text, ended=True)
+                made += self._take_whole_part(known, number, part)
         return made
+
+    def _take_whole_part(self, item: _Item, number: object, part: Mapping[str, Any]) -> list[ModelEvent]:
+        if part.get("type") not in {"output_text", "refusal"}:
+            # Parts of reasoning have texts too.
+            return []
+        text = text_of(part.get("text")) or text_of(part.get("refusal"))
+        return self._speak(item, number if isinstance(number, int) else 0, text, ended=True)
 
     def _take_response(self, response: Mapping[str, Any], kind: str) -> list[ModelEvent]:
         """Take the end of the answer, and of its items those that never came by themselves."""

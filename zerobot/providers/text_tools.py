@@ -8,6 +8,8 @@ The one form of a call, at the beginning of a line, with exactly these two keys 
 
 The backticks stand alone in their last line, which JSON cannot contain: a line break in a JSON text is escaped.
 A block of any other form is a call too, one that cannot run, so that the model is told. Nothing else is ever a call.
+A model that quotes a block calls it: so blocks in results are written differently, and whoever switches this on relies
+on approvals more than with calls of the protocol.
 """
 
 import json
@@ -32,9 +34,12 @@ from zerobot.core.model import (
 from zerobot.core.provider_kind import ProviderSettings
 from zerobot.providers.dialogue import argument_text, disarmed, result_text, tool_name
 from zerobot.providers.sse import MAX_PARTS
+from zerobot.providers.visible import joined
 
 OPENING = "```tool_call"
 CLOSING = "```"
+QUOTED = "``` tool_call"
+"""How the opening of a block in a result is written."""
 UNREADABLE = "tool_call"
 """Name of a call whose block names no tool."""
 
@@ -135,7 +140,8 @@ def read_block(body: str, tools: Collection[str]) -> ModelCall:
     if isinstance(value, dict) and value.keys() == {"name", "arguments"}:
         name, arguments = value["name"], value["arguments"]
         if isinstance(name, str) and isinstance(arguments, dict):
-            return ModelCall(provider_id="", name=name, raw_arguments=json.dumps(arguments, ensure_ascii=False))
+            raw = joined(json.dumps(arguments, ensure_ascii=False))
+            return ModelCall(provider_id="", name=joined(name), raw_arguments=raw)
     return _broken_block(body, tools)
 
 
@@ -263,7 +269,7 @@ def _round(message: AssistantMessage) -> list[Message]:
     blocks = [block(call) for call in message.calls]
     said = "\n\n".join([*([message.text.rstrip()] if message.text.strip() else []), *blocks])
     results = "\n\n".join(
-        f"Result of call {place}, {tool_name(call.name)}:\n{disarmed(result_text(call))}"
+        f"Result of call {place}, {tool_name(call.name)}:\n{_harmless(result_text(call))}"
         for place, call in enumerate(message.calls, start=1)
     )
     note = f"the results of your calls\n\n{results}\n"
@@ -271,6 +277,11 @@ def _round(message: AssistantMessage) -> list[Message]:
         replace(message, text=said, calls=()),
         UserMessage(seq=message.seq, turn=message.turn, text="", note=note),
     ]
+
+
+def _harmless(result: str) -> str:
+    """Return a result that stays one, also when the model repeats it word by word."""
+    return disarmed(result).replace(OPENING, QUOTED)
 
 
 def _one_line(arguments: str) -> str:

@@ -192,6 +192,9 @@ class Exchange:
                 made = decoder.feed(event)
             except ProviderError as error:
                 if piece is None and error.code == "malformed":
+                    if decoder.nearly_done:
+                        # Only the protocol's end was cut; the model had stopped by itself.
+                        return
                     raise broken(self._provider, "in the middle of an event") from error
                 raise
             quiet = quiet and not made

@@ -3,11 +3,12 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 import aiosqlite
 
@@ -24,7 +25,7 @@ BUSY_TIMEOUT = 5.0
 WAL_KEPT = 8 * 1024 * 1024
 """Bytes to which the write-ahead log shrinks after a checkpoint, so that one burst does not keep its size for ever."""
 
-# FULL, for all that is written: one fsync a transaction. With NORMAL a power cut (though not a killed process) may take
+# FULL, for all that is written: one fsync a commit. With NORMAL a power cut (though not a killed process) may take
 # back the last commits, and these are promises made to others: "we have your message" (the platform forgets it), "this
 # tool was started" (else it runs again), "this part is being sent" (else it is sent twice).
 WRITER_PRAGMAS = (
@@ -34,6 +35,7 @@ WRITER_PRAGMAS = (
     f"PRAGMA journal_size_limit = {WAL_KEPT}",
 )
 READER_PRAGMAS = ("PRAGMA query_only = ON",)
+BEGIN_WRITE = "BEGIN IMMEDIATE"
 
 # Circumstances; whatever else SQLite complains of (a constraint, bad SQL) is a bug and stays what it is.
 _CIRCUMSTANCES = frozenset(
@@ -68,11 +70,30 @@ class _Connection(aiosqlite.Connection):
         return cast("T", result)
 
 
+@dataclass(slots=True, eq=False)
+class _Write(Generic[T]):
+    """A function that waits for its transaction, then what became of it."""
+
+    function: Transaction[T]
+    results: list[T] = field(default_factory=list)
+    """One, once it is committed."""
+    error: BaseException | None = None
+
+    def run(self, db: sqlite3.Connection) -> None:
+        """Run it in a transaction of its own."""
+        try:
+            self.results = [_in_transaction(self.function, BEGIN_WRITE, db)]
+        except Exception as error:  # noqa: BLE001 -- it is raised again where the write was asked for
+            self.error = error
+
+
 class Database:
     """The open database. Made by `open_database`."""
 
     def __init__(self, writer: _Connection, readers: list[_Connection]) -> None:
         self._writer = writer
+        self._asked: list[_Write[Any]] = []
+        self._writing = asyncio.Lock()
         self._idle: asyncio.LifoQueue[_Connection] = asyncio.LifoQueue()
         for reader in readers:
             self._idle.put_nowait(reader)
@@ -80,15 +101,20 @@ class Database:
     async def write(self, function: Transaction[T]) -> T:
         """Run a function in a transaction and return what it returns; when it raises, nothing of it stays.
 
-        Writes run one after another, in the order in which they were asked for. A caller that is cancelled meanwhile
-        waits for the end of the transaction and is cancelled then: what a caller started is done, or is known to
-        have failed, never under way behind his back.
+        Writes run one after another, in the order in which they were asked for. What was asked for while another
+        write was under way is committed together, with one fsync for all; if one of these fails, each is run anew by
+        itself, so a function may run twice and changes nothing but the database.
+
+        A caller that is cancelled meanwhile waits for the end of the transaction and is cancelled then: what a caller
+        started is done, or is known to have failed, never under way behind his back.
 
         Raises:
             StorageError: The database did not store it (full disk, broken file, read-only). A later write may work.
         """
+        write = _Write(function)
+        self._asked.append(write)
         # Awaited to its end right here, whatever happens to this caller.
-        task = asyncio.create_task(self._writer.run(partial(_in_transaction, function, "BEGIN IMMEDIATE")))
+        task = asyncio.create_task(self._write_asked())
         cancelled: asyncio.CancelledError | None = None
         while not task.done():
             try:
@@ -96,8 +122,24 @@ class Database:
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
-            raise cancelled from (None if task.cancelled() else task.exception())
-        return task.result()
+            raise cancelled from write.error
+        if not write.results:
+            # Only the end of the event loop cancels the task that writes.
+            raise write.error or asyncio.CancelledError
+        return write.results[0]
+
+    async def _write_asked(self) -> None:
+        """Write what is asked for when it is our turn: by then that may have been done, together with others."""
+        async with self._writing:
+            writes, self._asked = self._asked, []
+            if not writes:
+                return
+            try:
+                await self._writer.run(partial(_run_all, writes))
+            except BaseException as error:
+                for write in writes:
+                    write.error = write.error or error
+                raise
 
     async def read(self, function: Transaction[T]) -> T:
         """Run a function on one snapshot of what is committed, beside any write; it cannot change anything.
@@ -159,6 +201,21 @@ def _connection(path: Path, pragmas: tuple[str, ...]) -> _Connection:
         return db
 
     return _Connection(connect, iter_chunk_size=64)
+
+
+def _run_all(writes: Sequence[_Write[Any]], db: sqlite3.Connection) -> None:
+    """Run writes in one transaction; when that fails, each in its own, so that nobody fails for another's reason."""
+    if len(writes) > 1:
+        try:
+            results = _in_transaction(lambda db: [write.function(db) for write in writes], BEGIN_WRITE, db)
+        except Exception:  # noqa: BLE001, S110 -- whose error it is shows when they run one by one
+            pass
+        else:
+            for write, result in zip(writes, results, strict=True):
+                write.results = [result]
+            return
+    for write in writes:
+        write.run(db)
 
 
 def _in_transaction(function: Transaction[T], begin: str, db: sqlite3.Connection) -> T:

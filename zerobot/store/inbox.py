@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from zerobot.core.admission import Admission, Answer
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Acceptance, EnvelopeEdit, InboundEnvelope
-from zerobot.core.ids import ConversationId, InboxId
+from zerobot.core.ids import ConversationId, InboxId, ReplyId
 from zerobot.core.places import Identity, Place
-from zerobot.store import conversations
+from zerobot.store import conversations, outbox
 from zerobot.store.columns import place_columns, stamp
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope, encode_envelope
@@ -156,6 +156,21 @@ class Inbox:
             db.execute(_COMMAND_DONE, {"id": command})
 
         await self._database.write(transaction)
+
+    async def answer_command(self, command: WaitingCommand, text: str) -> ReplyId | None:
+        """A command was carried out, and this (Markdown) is said about it: one commit, so that it is said once.
+
+        Returns:
+            The answer, to be delivered; None: it was answered before.
+        """
+        now, envelope = self._clock.now(), command.envelope
+
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            if db.execute(_COMMAND_DONE, {"id": command.id}).rowcount == 0:
+                return None
+            return outbox.queue_notice(db, envelope.place, text, now, envelope.message_id, command.conversation)
+
+        return await self._database.write(transaction)
 
     async def wrote_lately(self, identity: Identity, place: Place, since: datetime) -> bool:
         """Whether a person has written in a place since some time (UTC)."""

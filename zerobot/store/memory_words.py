@@ -27,7 +27,7 @@ _UNSPACED = re.compile(
 # Accents, not the vowel signs of scripts that cannot be read without them.
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
-_STOP_WORDS = frozenset(
+_COMMON = (
     # English, German, French, Spanish, Italian, Portuguese, Dutch, Russian: what says nothing of what a text is about.
     """
     a about after again all also am an and any are as at be because been but by can could did do does for from get go
@@ -51,7 +51,7 @@ _STOP_WORDS = frozenset(
     op te tot uit van voor wat we wel wie wij ze zijn zo
     а без бы был была были быть в вас вот вы где да для до его ее если есть еще и из или им их к как когда кто ли меня
     мне мой моя мы на нас не нет но ну о об он она они от по при с со так там то ты у что это этот я
-    """.split()
+    """
 )
 
 
@@ -59,6 +59,9 @@ def fold(text: str) -> str:
     """A text in the form in which memory compares: no case, no accents, no compatibility forms, single blanks."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
     return " ".join(unicodedata.normalize("NFC", plain).split())
+
+
+_STOP_WORDS = frozenset(fold(_COMMON).split())
 
 
 def words(text: str) -> list[str]:
@@ -113,7 +116,7 @@ def relevance(asked: Iterable[str], key: Sequence[str], text: Sequence[str]) -> 
     for word in asked:
         near = by_beginning.get(word[:AKIN_PREFIX], ())
         evidence += max((weight * _kinship(word, other) for other, weight in near), default=0.0)
-    return 1.0 - 2.0**-evidence
+    return float(1.0 - 2.0**-evidence)
 
 
 def _kinship(one: str, other: str) -> float:
@@ -154,4 +157,5 @@ def _term(word: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    return '"' + word.replace('"', '""') + '"'
+    # To SQLite a text ends at a NUL, and with it the closing quote would be gone.
+    return '"' + word.replace("\0", "").replace('"', '""') + '"'

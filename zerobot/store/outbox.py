@@ -122,6 +122,10 @@ _FAIL = """
     WHERE id = :reply AND state IN ('open', 'queued')
 """
 _FAIL_PARTS = "UPDATE reply_parts SET state = 'failed' WHERE reply_id = :reply AND state IN ('queued', 'sending')"
+_SAID_SINCE = """
+    SELECT 1 FROM replies WHERE conversation_id = :conversation AND text = :text
+    AND created_at >= (SELECT started_at FROM turns WHERE id = :turn)
+"""
 _DROP_UNSHOWN = """
     DELETE FROM replies WHERE turn_id = :turn AND state = 'open'
     AND NOT EXISTS (SELECT 1 FROM reply_parts WHERE reply_id = replies.id)
@@ -273,6 +277,21 @@ class Outbox:
         """Queue a text of its own, in its own transaction; see `queue_notice`."""
         now = self._clock.now()
         return await self._database.write(lambda db: queue_notice(db, place, text, now, reply_to, conversation))
+
+    async def notice_once(self, place: Place, text: str, conversation: ConversationId, turn: TurnId) -> ReplyId | None:
+        """Queue a text of its own that a turn gives rise to; None: it was said since the turn began, by whomever.
+
+        What such a notice was about outlives the process that said it, so memory cannot tell whether it was said.
+        """
+        now = self._clock.now()
+        values = {"conversation": conversation, "text": storable(text), "turn": turn}
+
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            if db.execute(_SAID_SINCE, values).fetchone() is not None:
+                return None
+            return queue_notice(db, place, text, now, conversation=conversation)
+
+        return await self._database.write(transaction)
 
     async def unfinished(self) -> list[Reply]:
         """Open and queued replies, oldest first."""

@@ -1,9 +1,9 @@
-"""Loaded by a daemon under test before anything else: ends that process by SIGKILL at a chosen commit.
+"""Loaded by a daemon under test before anything else: sends that process a signal at a chosen commit.
 
-The folder stands on the PYTHONPATH of the daemon alone. `CRASH_AT` is `WHEN NUMBER WORDS`: `before` or `after` the
-commit of the NUMBERth write transaction in which a statement contained WORDS (none: of the NUMBERth at all). So the
-process dies between two commits, where no double of a platform or a model can hold it, and without a pause or a hook
-in the daemon.
+The folder stands on the PYTHONPATH of the daemon alone. `CRASH_AT` is `WHEN NUMBER WORDS`: SIGKILL `before` or `after`
+the commit of the NUMBERth write transaction in which a statement contained WORDS (none: of the NUMBERth at all), or
+SIGTERM after it (`stop`). So the process ends between two commits, where no double of a platform or a model can hold
+it, and without a pause or a hook in the daemon.
 """
 
 import os
@@ -30,8 +30,8 @@ class _Plan:
             return self._left == 0
 
 
-def _die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def _send(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
 
 
 def _connection_class(plan: _Plan) -> type[sqlite3.Connection]:
@@ -48,13 +48,13 @@ def _connection_class(plan: _Plan) -> type[sqlite3.Connection]:
                 self._fits = True
             if sql != "COMMIT" or self._fits is None:
                 return super().execute(sql, *rest)
-            dies = self._fits and plan.is_reached()
+            is_reached = self._fits and plan.is_reached()
             self._fits = None
-            if dies and plan.when == "before":
-                _die()
+            if is_reached and plan.when == "before":
+                _send(signal.SIGKILL)
             cursor = super().execute(sql, *rest)
-            if dies:
-                _die()
+            if is_reached:
+                _send(signal.SIGTERM if plan.when == "stop" else signal.SIGKILL)
             return cursor
 
     return DyingConnection
@@ -67,7 +67,7 @@ def _install(plan: _Plan) -> None:
     def dying_connect(*args: Any, **options: Any) -> sqlite3.Connection:
         return connect(*args, factory=factory, **options)
 
-    sqlite3.connect = dying_connect
+    sqlite3.connect = dying_connect  # type: ignore[assignment]  # the overloads differ in what their options are
 
 
 if text := os.environ.get("CRASH_AT"):
