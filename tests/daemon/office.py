@@ -98,7 +98,7 @@ class Office:
             return approval
 
         approval = await self.house.database.write(transaction)
-        self.desk.asked()
+        self.desk.look()
         await self.house.clock.settle()
         return approval
 

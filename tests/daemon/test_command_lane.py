@@ -10,6 +10,7 @@ import pytest
 from zerobot.core.admission import Admission
 from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.errors import StorageError
+from zerobot.core.log import Level
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.command_lane import CommandLane
@@ -72,10 +73,13 @@ class Lane:
         self.inbox = SlowInbox(database)
         self.clerk = Clerk(self.inbox)
         self.log: list[str] = []
-        self.lane = CommandLane(
-            self.inbox, self.clerk.carry_out, SystemClock(), lambda event, **_: self.log.append(event)
-        )
+        self.lane = CommandLane(self.inbox, self.clerk.carry_out, SystemClock(), self._note)
         self._numbers = iter(range(100))
+
+    def _note(
+        self, event: str, /, *, level: Level = "info", error: BaseException | None = None, **fields: object
+    ) -> None:
+        self.log.append(event)
 
     async def stores(self, text: str) -> WaitingCommand:
         """Store a command as an intake does."""

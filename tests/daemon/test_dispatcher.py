@@ -48,8 +48,7 @@ class Shift:
             kit=self._kit,
             supersedes=lambda _: False,
             view=lambda _: NotingView(house),
-            asked=lambda: None,
-            withdrawn=lambda: None,
+            approvals_changed=lambda: None,
             queued_behind=self._told,
             clock=SystemClock(),
             log=self._log,
@@ -59,7 +58,7 @@ class Shift:
     async def hears(self, user: UserDouble, text: str) -> ConversationId:
         """Store what somebody says, and let the dispatcher look at it; with the first message it begins to work."""
         # The house's own engine only stores here.
-        self.house.engine.wake = lambda _: None  # type: ignore[method-assign]
+        self.house.engine.wake = lambda conversation: None  # type: ignore[method-assign]
         await user.writes(text)
         conversation = await user.conversation()
         if self._running is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.platforms.daemon_process import DaemonProcess
+from tests.platforms.model_script import calls
 from tests.platforms.model_server import ModelServer
 from tests.platforms.telegram_faults import Call
 from tests.platforms.telegram_server import Person, Press, TelegramServer
@@ -132,13 +133,26 @@ class Stage:
         return [one.text for one in chat.replies if "asked by: " not in one.text]
 
     async def says(self, person: Person, text: str, **where: Any) -> Message:
-        """Say something and wait for the next finished delivery; returns the newest message of the bot's there."""
+        """Say something and wait until a turn's reply is delivered; returns the newest message of the bot's there."""
         daemon = self.runs[-1]
-        before = len(daemon.named("delivery.sent"))
+        before = len([each for each in daemon.named("delivery.sent") if each.get("turn")])
         person.says(text, **where)
-        await daemon.until("delivery.sent", count=before + 1)
+        await daemon.until("delivery.sent", count=before + 1, where=lambda each: bool(each.get("turn")))
         chat: Chat = where.get("chat") or person.chat
         return chat.replies[-1]
+
+    async def asks(
+        self, person: Person | None = None, *, command: str = "touch made", chat: Chat | None = None
+    ) -> Message:
+        """Let somebody ask for a command that needs an approval, call id `c1`; returns the prompt."""
+        who = person or self.olga
+        self.model.answers(calls("shell", id="c1", command=command))
+        who.says("@zero_bot do it" if chat else "do it", chat=chat)
+        return await self.prompt(chat or who.chat)
+
+    def made(self, name: str = "made") -> bool:
+        """Whether a command has made its file in the workspace."""
+        return (self.workspace / name).exists()
 
     def sends(self, chat: Chat) -> list[Call]:
         """Calls that put a new text into a chat."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.e2e.stage import Stage
-from tests.platforms.model_script import Plays, calls, calls_raw, drops, holds, says, status, stays_open
+from tests.platforms.model_script import Answer, Plays, calls, calls_raw, drops, holds, says, status, stays_open
 
 
 def frames(*deltas: dict[str, object], finish: str = "stop", done: bool = True, usage: object = None) -> Plays:
@@ -129,20 +129,23 @@ async def test_reasoning_is_neither_shown_nor_an_answer(stage: Stage) -> None:
     assert not any("secret plan" in text for one in stage.uma.chat.replies for text in one.history)
 
 
-@pytest.mark.parametrize(
-    ("deltas", "shown"),
-    [
-        (["<thi", "nk>secret plan", "</th", "ink>Hi"], "Hi"),
-        (["<THINK>secret <think>deep</think> plan<final>Hi</final>"], "Hi"),
-        (["Use `<think>` for ", "that."], "Use <think> for that."),
-    ],
-)
-async def test_thinking_in_the_text_is_hidden_unless_it_is_code(stage: Stage, deltas: list[str], shown: str) -> None:
+async def test_thinking_in_the_text_is_hidden_unless_it_is_code(stage: Stage) -> None:
     """B124: in drafts and finals, for tags in pieces, nested and in capitals."""
-    stage.model.answers(says("".join(deltas), deltas=deltas))
-    async with stage.daemon():
-        assert (await stage.says(stage.uma, "hi")).text == shown
-    assert not any("secret" in text for one in stage.uma.chat.replies for text in one.history)
+    cases = {
+        "pieces": (["<thi", "nk>secret plan", "</th", "ink>Hi"], "Hi"),
+        "nested": (["<THINK>secret <think>deep</think> plan<final>Hi</final>"], "Hi"),
+        "code": (["Use `<think>` for ", "that."], "Use <think> for that."),
+    }
+    stage.configure("channels.telegram", allowed_users=["*"])
+    people = {word: stage.telegram.user(str(3000 + number)) for number, word in enumerate(cases)}
+    async with stage.daemon() as daemon:
+        for word, (deltas, _) in cases.items():
+            stage.model.when(word, says("".join(deltas), deltas=deltas))
+            people[word].says(word)
+        await daemon.until("delivery.sent", count=len(cases))
+    for word, (_, shown) in cases.items():
+        assert people[word].chat.texts == [shown]
+        assert not any("secret" in text for one in people[word].chat.replies for text in one.history)
 
 
 async def test_tokens_are_counted_once_for_each_request(stage: Stage) -> None:
@@ -209,25 +212,31 @@ async def test_a_turn_that_takes_too_long_is_ended_with_a_word(stage: Stage) -> 
     assert daemon.named("turn.finished")[0]["outcome"] == "limited"
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (status(401, message="Incorrect API key provided: sk-CANARY."), "refuses my key"),
-        (status(429, kind="insufficient_quota", message="You exceeded your quota CANARY"), "limits us"),
-        (status(500, body="<html>CANARY nginx/1.2</html>"), "does not answer"),
-        (status(400, message="context_length_exceeded: CANARY maximum context length is 10 tokens"), "/new"),
-    ],
-)
-async def test_a_fault_of_the_model_is_told_in_a_plain_sentence(stage: Stage, answer: object, words: str) -> None:
+async def test_a_fault_of_the_model_is_told_in_a_plain_sentence(stage: Stage) -> None:
     """A42, B181: what to do next, and nothing of the provider's own words; the conversation goes on."""
-    stage.model.answers(answer)  # type: ignore[arg-type]
+    faults: dict[str, tuple[Answer, str]] = {
+        "auth": (status(401, message="Incorrect API key provided: sk-CANARY."), "refuses my key"),
+        "quota": (status(429, kind="insufficient_quota", message="You exceeded your quota CANARY"), "limits us"),
+        "html": (status(500, body="<html>CANARY nginx/1.2</html>"), "does not answer"),
+        "window": (status(400, message="context_length_exceeded: CANARY maximum context length is 10 tokens"), "/new"),
+    }
+    stage.configure("channels.telegram", allowed_users=["*"])
+    people = {word: stage.telegram.user(str(3000 + number)) for number, word in enumerate(faults)}
     async with stage.daemon() as daemon:
-        reply = await stage.says(stage.uma, "hi")
-        await goes_on(stage)
-    assert words in reply.text
+        for word, (answer, _) in faults.items():
+            stage.model.when(word, answer)
+            people[word].says(word)
+        await daemon.until("delivery.sent", count=len(faults))
+        stage.model.always(says("Still here."))
+        for word, (_, words) in faults.items():
+            assert words in people[word].chat.texts[0]
+            people[word].says("and now?")
+        await daemon.until("delivery.sent", count=2 * len(faults))
+    said = "\n".join(text for person in people.values() for text in person.chat.texts)
+    assert said.count("Still here.") == len(faults)
     for secret in ("CANARY", "127.0.0.1", stage.model.key, str(stage.folder)):
-        assert secret not in str(stage.uma.chat.texts)
-    assert daemon.named("model.failed")[0]["level"] == "warning"
+        assert secret not in said
+    assert {each["level"] for each in daemon.named("model.failed")} == {"warning"}
 
 
 async def test_an_answer_that_the_provider_filters_is_taken_back_whole(stage: Stage) -> None:

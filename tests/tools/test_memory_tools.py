@@ -15,7 +15,7 @@ from zerobot.core.tools import BadArgumentsError, Effect, Execution, Risk, ToolC
 from zerobot.store.database import Database, open_database
 from zerobot.store.memory import SqliteMemory
 from zerobot.testing.clock import ManualClock
-from zerobot.tools.memory_tools import memory_tools
+from zerobot.tools.memory_tools import NOT_HERE, memory_tools
 
 MINE = MemoryOwner.person(ANN)
 
@@ -175,6 +175,9 @@ async def test_recalling_somebody_elses_text_taints_the_turn(desk: Desk) -> None
     assert not (await desk.run("recall")).outside_content
     await desk.run("remember", key="page", text="y", outside_content=True)
     assert (await desk.run("recall")).outside_content
+    await desk.run("forget", key="page")
+    await desk.run("remember", key="feed", text="z", origin=TurnOrigin.SCHEDULE)
+    assert (await desk.run("recall")).outside_content
 
 
 @pytest.mark.parametrize(
@@ -184,8 +187,9 @@ async def test_recalling_somebody_elses_text_taints_the_turn(desk: Desk) -> None
 async def test_a_nested_turn_has_no_memory(desk: Desk, tool: str, arguments: dict[str, object]) -> None:
     """The tools say so; so they do for a turn that nobody knows."""
     await desk.run("remember", key="a", text="b")
-    assert "not available" in (await desk.run(tool, origin=TurnOrigin.NESTED, **arguments)).text
-    assert "not available" in (await desk.resolve(tool, **arguments).run(context(TurnId("none")))).text
+    for turn in (await desk.people.turn(ANN, ANNS_CHAT, origin=TurnOrigin.NESTED), TurnId("none")):
+        output = await desk.resolve(tool, **arguments).run(context(turn))
+        assert (output.ok, output.text) == (False, NOT_HERE)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,7 @@ def test_the_risks_are_as_documented(
 ) -> None:
     """Only forgetting asks; a change waits for what reads."""
     execution = desk.resolve(tool, **arguments)
-    assert (execution.risk, execution.effects) == (risk, {effect})
+    assert (execution.risk, execution.effects) == (risk, frozenset({effect}))
     assert execution.accesses.conflict_with(desk.resolve("recall").accesses) is (effect is Effect.WRITE)
 
 
@@ -210,6 +214,7 @@ def test_the_risks_are_as_documented(
     [
         {"key": "", "text": "b"},
         {"key": " ", "text": "b"},
+        {"key": "\u0301", "text": "b"},
         {"key": "a", "text": " \n"},
         {"key": "a" * 81, "text": "b"},
         {"key": "a", "text": "b" * 2001},

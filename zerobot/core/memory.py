@@ -180,7 +180,8 @@ class MemoryFullError(ZerobotError):
 
     def __init__(self, owner: MemoryOwner, entries: int) -> None:
         super().__init__(f"{owner} has {entries} memories, which is the bound; forget some first")
-        self.user_text = f"I remember {entries} thing{'s' if entries != 1 else ''} here already; something has to be forgotten first."
+        things = "1 thing" if entries == 1 else f"{entries} things"
+        self.user_text = f"I remember {things} here already; something has to be forgotten first."
 
 
 class MemoryBackend(Protocol):
@@ -228,9 +229,6 @@ class MemoryBackend(Protocol):
 
         Returns:
             None: these owners have no such earlier version.
-
-        Raises:
-            MemoryFullError: It was forgotten meanwhile what it is a version of, and there is no room for it.
         """
         ...
 

@@ -26,7 +26,7 @@ class CommandLane:
     ) -> None:
         self._inbox = inbox
         self._carry_out = carry_out
-        self._patience = Patience(clock)
+        self._patience = Patience(clock, log)
         self._log = log
         self._queues: dict[ConversationId, list[WaitingCommand]] = {}
         self._group: asyncio.TaskGroup | None = None

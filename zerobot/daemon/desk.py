@@ -70,7 +70,7 @@ class ApprovalDesk:
     def __init__(self, rules: OperatorRules, wires: DeskWires, jitter: Jitter = full_jitter) -> None:
         self._rules = rules
         self._wires = wires
-        self._patience = Patience(wires.clock, jitter)
+        self._patience = Patience(wires.clock, wires.log, jitter)
         self._board = PromptBoard(
             BoardWires(
                 approvals=wires.approvals,
@@ -103,13 +103,8 @@ class ApprovalDesk:
             return (place,) if self._wires.delivery.line(place.channel) else ()
         return self._direct_places(deciders)
 
-    def asked(self) -> None:
-        """Approvals are in the store, to be shown."""
-        self._board.look()
-        self._expiry_changed.set()
-
-    def withdrawn(self) -> None:
-        """Approvals were withdrawn or decided elsewhere: their prompts are to be settled."""
+    def look(self) -> None:
+        """Approvals were stored or withdrawn: prompts are to be shown or settled."""
         self._board.look()
         self._expiry_changed.set()
 
@@ -145,7 +140,8 @@ class ApprovalDesk:
         if decided.won:
             self._decided(decided, granted=granted)
             return _thanks(press, decided.approval, granted)
-        self._expiry_changed.set()
+        # Whoever won may have been cut off right after it was stored: what follows from it is done again.
+        self._follow(decided)
         return PressReply(PressOutcome.ALREADY, _too_late(decided.approval))
 
     async def _find(self, press: ButtonPress) -> Approval | None:
@@ -193,12 +189,15 @@ class ApprovalDesk:
 
     def _decided(self, decided: Decided, *, granted: str | None = None) -> None:
         """Let everything follow from a decision that is stored."""
-        approval = decided.approval
-        self._log_decided(approval, granted=granted is not None)
+        self._log_decided(decided.approval, granted=granted is not None)
+        self._follow(decided)
+
+    def _follow(self, decided: Decided) -> None:
+        """Settle prompts and let the turn go on; doing it again changes nothing."""
         self._board.look()
         self._expiry_changed.set()
         if decided.all_decided:
-            self._wires.wake(approval.conversation)
+            self._wires.wake(decided.approval.conversation)
 
     def _log_decided(self, approval: Approval, *, granted: bool = False) -> None:
         self._wires.log(

@@ -32,10 +32,8 @@ class DispatcherWires:
     """The kit for a turn: that of the agent of its channel."""
     supersedes: Supersedes
     view: Callable[[TurnRef], View]
-    asked: Callable[[], None]
-    """Approvals are in the store, to be shown."""
-    withdrawn: Callable[[], None]
-    """Approvals were withdrawn: their prompts are to be settled."""
+    approvals_changed: Callable[[], None]
+    """Approvals were stored or withdrawn: prompts are to be shown or settled."""
     queued_behind: Callable[[Turn], Awaitable[None]]
     """An input waits for a paused turn: its author is told."""
     clock: Clock
@@ -65,7 +63,7 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Take up what the store has, and work until cancelled."""
-        await Patience(self._wires.clock).stored(self._wires.turns.recover)
+        await Patience(self._wires.clock, self._wires.log).stored(self._wires.turns.recover)
         async with asyncio.TaskGroup() as group:
             self._group = group
             for conversation in await self._wires.turns.runnable():
@@ -91,7 +89,7 @@ class Dispatcher:
             if taken is None:
                 return False
             stopped = self._running[conversation] = StopSignal()
-        self._wires.withdrawn()
+        self._wires.approvals_changed()
         stopped.request(StopCause.USER)
         await self._run(taken[0], stopped)
         self.wake(conversation)
@@ -227,7 +225,7 @@ class Dispatcher:
             end = await run_tool_call_loop(self._wires.kit(turn), turn, view, signal)
         if end.final is None and signal.cause is not StopCause.SHUTDOWN:
             self._wires.log("turn.paused", channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
-            self._wires.asked()
+            self._wires.approvals_changed()
 
     def _superseded(self, superseded: Superseded) -> None:
         turn = superseded.turn
@@ -243,4 +241,4 @@ class Dispatcher:
             output_tokens=turn.usage.output_tokens,
             cost="unpriced",
         )
-        self._wires.withdrawn()
+        self._wires.approvals_changed()

@@ -51,11 +51,11 @@ class Delivery:
         on_moved: OnMoved,
         jitter: Jitter = full_jitter,
     ) -> None:
-        self._bench = Bench(outbox=outbox, clock=clock, log=log, on_moved=on_moved)
+        self._patience = Patience(clock, log, jitter)
+        self._bench = Bench(outbox=outbox, clock=clock, log=log, on_moved=on_moved, patience=self._patience)
         self._lines = {
             name: Line(open=channel, gate=Gate(channel.kind.pace, clock)) for name, channel in channels.items()
         }
-        self._patience = Patience(clock, jitter)
         self._sender = OutboxSender(self._bench, self._patience)
         self._lanes: dict[Place, list[_Due]] = {}
         self._views: dict[TurnId, TurnView] = {}

@@ -312,11 +312,16 @@ class Draft:
             await outbox.release_part(self.reply, position)
             raise
         self.shown[position] = Shown(sent.id, body)
-        if prepared not in (None, body):
-            # The record says what stands there: by it the final is compared.
-            await outbox.begin_part(self.reply, position, body)
-        await outbox.part_sent(self.reply, position, sent.id)
+        await self._record(self.reply, position, body, sent.id, same=prepared in (None, body))
         return True
+
+    async def _record(self, reply: ReplyId, position: int, body: MessageBody, ident: str, *, same: bool) -> None:
+        """Put on record what the platform has taken: without its id the final would have to repeat it."""
+        outbox, stored = self._bench.outbox, self._bench.patience.stored
+        if not same:
+            # The record says what stands there: by it the final is compared.
+            await stored(lambda: outbox.begin_part(reply, position, body))
+        await stored(lambda: outbox.part_sent(reply, position, ident))
 
     async def _begin(self, position: int, body: MessageBody) -> None:
         """Put a message on record before it is sent; no reply afterwards: the turn is over in the store."""

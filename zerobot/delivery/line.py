@@ -10,6 +10,7 @@ from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
 from zerobot.delivery.pacing import Gate
+from zerobot.delivery.patience import Patience
 from zerobot.store.outbox import Outbox
 
 OnMoved = Callable[[Place, str], Awaitable[None]]
@@ -55,6 +56,7 @@ class Bench:
     clock: Clock
     log: EventLog
     on_moved: OnMoved
+    patience: Patience
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

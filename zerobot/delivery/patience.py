@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
+from zerobot.core.log import EventLog
 
 T = TypeVar("T")
 
@@ -26,11 +27,13 @@ class Patience:
 
     Args:
         clock: What waits.
+        log: Gets `storage.failed` for each write that has to be tried again.
         jitter: Draws the waits.
     """
 
-    def __init__(self, clock: Clock, jitter: Jitter = full_jitter) -> None:
+    def __init__(self, clock: Clock, log: EventLog, jitter: Jitter = full_jitter) -> None:
         self.clock = clock
+        self._log = log
         self._jitter = jitter
 
     async def back_off(self, faults: int, at_least: float = 0.0) -> None:
@@ -49,6 +52,7 @@ class Patience:
         while True:
             try:
                 return await write()
-            except StorageError:
+            except StorageError as error:
+                self._log("storage.failed", level="error", error=error)
                 faults += 1
                 await self.back_off(faults)

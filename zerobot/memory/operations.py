@@ -62,7 +62,6 @@ class MemoryOperations:
 
         Raises:
             MemoryOperationError: There is no such earlier version.
-            MemoryFullError: There is no room for it.
         """
         stored = await self.backend.restore(await self._owners(""), entry)
         if stored is None:

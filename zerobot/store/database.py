@@ -136,10 +136,9 @@ class Database:
                 return
             try:
                 await self._writer.run(partial(_run_all, writes))
-            except BaseException as error:
+            except Exception as error:  # noqa: BLE001 -- it is raised again where the writes were asked for
                 for write in writes:
                     write.error = write.error or error
-                raise
 
     async def read(self, function: Transaction[T]) -> T:
         """Run a function on one snapshot of what is committed, beside any write; it cannot change anything.

@@ -146,9 +146,7 @@ class SqliteMemory:
             row = db.execute(_GET, {"id": entry, "owners": _owners_json(owners)}).fetchone()
             if row is None or row["superseded_at"] is None:
                 return None
-            superseded = _make_room(db, row["owner"], row["folded_key"], now, self._entries)
-            revived = db.execute(_REVIVE, {"id": entry}).fetchone()
-            return StoredMemory(entry=_indexed(db, revived), superseded=superseded)
+            return _restore(db, row, now)
 
         return await self._database.write(transaction)
 
@@ -215,28 +213,28 @@ def _checked(new: NewMemory) -> dict[str, object]:
 
 def _remember(db: sqlite3.Connection, values: dict[str, object], now: datetime, entries: int) -> StoredMemory:
     current = db.execute(_CURRENT, values).fetchone()
+    if current is None and db.execute(_COUNT, values).fetchone()[0] >= entries:
+        raise MemoryFullError(MemoryOwner.parse(str(values["owner"])), entries)
     if current is not None and (current["text"], current["kind"]) == (values["text"], values["kind"]):
         return StoredMemory(entry=_entry(current))
-    superseded = _make_room(db, str(values["owner"]), str(values["folded_key"]), now, entries)
+    superseded = None if current is None else _supersede(db, current, now)
     row = db.execute(_INSERT, values | {"now": stamp(now)}).fetchone()
+    db.execute(_TRIM, values | {"kept": KEPT_VERSIONS})
     return StoredMemory(entry=_indexed(db, row), superseded=superseded)
 
 
-def _make_room(db: sqlite3.Connection, owner: str, folded_key: str, now: datetime, entries: int) -> MemoryEntry | None:
-    """Make what stands under a key an earlier version; return it, or None when nothing stood there.
+def _restore(db: sqlite3.Connection, earlier: sqlite3.Row, now: datetime) -> StoredMemory:
+    # What is forgotten is forgotten with its versions, so where there is a version, something is current.
+    current = db.execute(_CURRENT, {"owner": earlier["owner"], "folded_key": earlier["folded_key"]}).fetchone()
+    superseded = _supersede(db, current, now)
+    revived = db.execute(_REVIVE, {"id": earlier["id"]}).fetchone()
+    return StoredMemory(entry=_indexed(db, revived), superseded=superseded)
 
-    Raises:
-        MemoryFullError: Nothing stood there, and there is room for nothing more.
-    """
-    key = {"owner": owner, "folded_key": folded_key}
-    current = db.execute(_CURRENT, key).fetchone()
-    if current is None:
-        if db.execute(_COUNT, key).fetchone()[0] >= entries:
-            raise MemoryFullError(MemoryOwner.parse(owner), entries)
-        return None
+
+def _supersede(db: sqlite3.Connection, current: sqlite3.Row, now: datetime) -> MemoryEntry:
+    """Make a current entry an earlier version, which is not found any more."""
     superseded = db.execute(_SUPERSEDE, {"id": current["id"], "now": stamp(now)}).fetchone()
     db.execute(_UNINDEX, {"id": current["id"]})
-    db.execute(_TRIM, key | {"kept": KEPT_VERSIONS})
     return _entry(superseded)
 
 

@@ -36,6 +36,7 @@ from zerobot.memory.block import data
 from zerobot.memory.markers import poses
 from zerobot.memory.policy import own_owners, recalled_owners, source_in
 from zerobot.security.visible import one_line
+from zerobot.store.memory_words import fold
 from zerobot.tools.base import Arguments, ModelTool
 
 SHOWN = 20
@@ -45,6 +46,9 @@ NOT_PRIVATE = "In a chat of several people only the scope chat can be used."
 OUT_OF_ORDER = "Memory does not work at the moment; go on without it."
 
 Scope = Literal["person", "chat"]
+
+_UNPROVEN = frozenset({MemorySource.CONTENT, MemorySource.SCHEDULE})
+"""Sources of entries that may say what a web page or a mail wanted them to say."""
 
 _Work = Callable[[TurnScope], Awaitable[ToolOutput]]
 _SCOPE_HELP = (
@@ -212,7 +216,7 @@ def _meant(scope: TurnScope, wanted: Scope | None) -> MemoryOwner | str:
 
 
 def _check_text(name: str, text: str) -> None:
-    if not text.strip():
+    if not fold(text):
         raise BadArgumentsError(f"{name} says nothing")
     if poses(text):
         raise BadArgumentsError(
@@ -227,7 +231,7 @@ def _shown(entries: Sequence[MemoryEntry], query: str) -> ToolOutput:
         return ToolOutput(text=f"Nothing is remembered{about}.")
     return ToolOutput(
         text="\n".join(_line(entry) for entry in visible),
-        outside_content=any(entry.source is MemorySource.CONTENT for entry in visible),
+        outside_content=any(entry.source in _UNPROVEN for entry in visible),
     )
 
 
