@@ -251,11 +251,11 @@ async def test_one_chats_limit_delays_no_other(house: House) -> None:
 
 
 async def test_typing_is_shown_until_the_draft_is_and_never_after_the_end(house: House) -> None:
-    """A signal at once and every interval; none once there is text, none after the turn."""
+    """A signal soon and every interval; none once there is text, none after the turn."""
     ref = await house.turn()
     with house.delivery.view(ref) as show:
         await house.clock.advance(9)
-        assert [call.at for call in house.channel.of("typing")] == [0.0, 4.0, 8.0]
+        assert [call.at for call in house.channel.of("typing")] == [0.3, 4.3, 8.3]
         show(TextShown("Hello"))
         await house.clock.advance(10)
         assert len(house.channel.of("typing")) == 3
@@ -265,6 +265,17 @@ async def test_typing_is_shown_until_the_draft_is_and_never_after_the_end(house:
     count = len(house.channel.of("typing"))
     await house.clock.advance(60)
     assert len(house.channel.of("typing")) == count == 4
+
+
+async def test_a_quick_answer_needs_no_typing_signal(house: House) -> None:
+    """An answer that is there within moments costs the platform one call."""
+    ref = await house.turn()
+    with house.delivery.view(ref) as show:
+        await house.clock.advance(0.2)
+        await house.finish(ref, show, "Hello.")
+        await house.clock.advance(10)
+    assert house.channel.of("typing") == []
+    assert house.channel.texts(ANN) == ["Hello."]
 
 
 async def test_a_typing_signal_that_fails_changes_nothing(house: House) -> None:

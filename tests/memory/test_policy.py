@@ -104,6 +104,13 @@ async def test_a_schedule_into_somebody_elses_chat_is_not_private(people: People
     assert (await people.scope(BOB, BOBS_CHAT, origin=TurnOrigin.SCHEDULE)).private
 
 
+async def test_a_direct_chat_that_two_people_use_is_not_private(people: People) -> None:
+    """A shared terminal or mailbox: what one has for themselves is not shown where the other reads too."""
+    await people.turn(BOB, ANNS_CHAT)
+    for origin in (TurnOrigin.USER, TurnOrigin.SCHEDULE):
+        assert not (await people.scope(ANN, ANNS_CHAT, origin=origin)).private
+
+
 async def test_a_schedule_into_a_chat_where_nobody_has_spoken_is_not_private(people: People) -> None:
     """Whose chat it is cannot be known there."""
     assert not (await people.scope(ANN, BOBS_CHAT, origin=TurnOrigin.SCHEDULE)).private

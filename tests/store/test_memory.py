@@ -3,7 +3,6 @@
 import sqlite3
 import string
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.memory.people import AGENT, ANN, BOB, new
-from tests.store.rows import NOW
 from zerobot.core.ids import ConversationId
 from zerobot.core.memory import (
     KEPT_VERSIONS,
@@ -239,7 +237,7 @@ async def test_conversations_that_become_one_share_what_they_knew(database: Data
     await memory.remember(new(of_lost, "topic", "boats"))
     await memory.remember(new(of_lost, "place", "harbour"))
     await memory.remember(new(of_lost, "place", "station"))
-    await database.write(lambda db: repoint(db, kept=kept, lost=lost, now=NOW + timedelta(hours=1)))
+    await database.write(lambda db: repoint(db, kept=kept, lost=lost))
     assert sorted(await texts(memory, of_kept)) == ["station", "trains"]
     assert sorted(await texts(memory, of_kept, superseded=True)) == ["boats", "harbour", "station", "trains"]
     assert await texts(memory, of_lost, superseded=True) == []

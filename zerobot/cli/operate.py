@@ -12,9 +12,11 @@ from zerobot.config.loader import LoadedConfig, load_config
 from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, call
+from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import NoEffects, OperationError, Operations, Result
 from zerobot.store.database import open_database
 from zerobot.store.state_dir import StateDir
+from zerobot.store.usage import UsageLog
 
 OnItem = Callable[[Mapping[str, object]], None]
 
@@ -51,7 +53,7 @@ def operate(loaded: LoadedConfig, method: str, params: Mapping[str, object], on_
     except NoDaemonError:
         pass
     try:
-        return asyncio.run(_without_daemon(state, method, params, on_item or (lambda _: None)))
+        return asyncio.run(_without_daemon(loaded, method, params, on_item or (lambda _: None)))
     except StateLockedError as error:
         raise ZerobotError(f"{error}; it does not answer yet: try again when it has started or ended") from None
 
@@ -68,14 +70,18 @@ def running(loaded: LoadedConfig) -> Result | None:
         return None
 
 
-async def _without_daemon(state: StateDir, method: str, params: Mapping[str, object], on_item: OnItem) -> Result:
+async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str, object], on_item: OnItem) -> Result:
+    state = StateDir(loaded.state_dir)
+
     async def send(item: Mapping[str, object]) -> None:
         on_item(item)
 
     clock = SystemClock()
     with state.lock(now=clock.now(), command=f"zerobot {method}"):
         async with open_database(state.database_path) as database:
-            operation = Operations(database=database, effects=NoEffects(), clock=clock).table().get(method)
+            costs = Costs(loaded, UsageLog(database))
+            operations = Operations(database=database, effects=NoEffects(), costs=costs, clock=clock)
+            operation = operations.table().get(method)
             if operation is None:
                 raise OperationError(f"there is no operation {method!r}")
             return await operation(params, send)

@@ -168,7 +168,7 @@ def usage(
     *,
     json: AsJson = False,
 ) -> None:
-    """Show how many tokens the models took, failed attempts included."""
+    """Show how many tokens the models took, failed attempts included, and what they cost where the price is known."""
     names = [name.strip() for name in by.split(",") if name.strip()]
     result = _ask(context, "usage", {"by": names, "days": days})
     if json:
@@ -182,6 +182,7 @@ def usage(
         "input_tokens": "IN",
         "cache_read_tokens": "OF IT CACHED",
         "output_tokens": "OUT",
+        "cost": "COST",
     }
     say(table(rows_of(result, "totals"), columns, f"no model was called in the last {days} days"))
 

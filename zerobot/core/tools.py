@@ -133,6 +133,9 @@ class Execution:
     """Seconds after which the call is ended as TIMEOUT."""
     stop_batch: bool = False
     """Calls after this one in the same step are skipped, and the turn ends if it succeeds."""
+    repeatable: bool = False
+    """Whether the same call again is meant (a tool that polls): it runs although the step has its like already, and it
+    does not count as a repetition."""
 
 
 class Tool(Protocol):

@@ -13,9 +13,11 @@ from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
 from zerobot.daemon.chat_commands import COMMANDS, CommandLine, read_command_line
+from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
 from zerobot.daemon.models import Models
+from zerobot.providers.catalogue import cost_text
 from zerobot.store.audit import Audit
 from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
@@ -58,6 +60,7 @@ class CommandWires:
     answered: Callable[[ReplyId], None]
     """The answer to a command is in the store, to be delivered."""
     models: Models
+    costs: Costs
     agent_for: Callable[[str], AgentSettings]
     """The agent of a channel, by the channel's name."""
     clock: Clock
@@ -133,7 +136,7 @@ class ChatCommands:
         totals = await self._wires.books.usage.totals((), since=since, until=now, asker=envelope.sender)
         lines = [
             f"- `{each.model}`: {each.usage.input_tokens:,} tokens in, {each.usage.output_tokens:,} out, "
-            f"{each.calls} calls"
+            f"{each.calls} calls, {cost_text(self._wires.costs.of_calls(each))}"
             for each in totals
         ]
         return f"Your last {USAGE_DAYS} days:\n\n" + ("\n".join(lines) or "nothing yet.")

@@ -6,6 +6,7 @@ from zerobot.core.ids import ConversationId
 from zerobot.core.places import Place
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.control import ControlError, Exchange, Handler, Params, Result
+from zerobot.daemon.costs import Costs
 from zerobot.daemon.engine import Engine
 from zerobot.daemon.operations import Operation, Operations
 from zerobot.store.approvals import Decided
@@ -41,7 +42,8 @@ class DaemonEffects:
 def control_handlers(engine: Engine) -> dict[str, Handler]:
     """The methods of the control socket by name."""
     house = engine.house
-    operations = Operations(database=house.database, effects=DaemonEffects(engine), clock=house.clock)
+    costs = Costs(house.config, engine.books.usage)
+    operations = Operations(database=house.database, effects=DaemonEffects(engine), costs=costs, clock=house.clock)
     handlers = {name: _handler(operation) for name, operation in operations.table().items()}
 
     async def chat(params: Params, exchange: Exchange) -> Result:  # noqa: ARG001 - a terminal brings nothing but itself

@@ -20,6 +20,7 @@ from zerobot.daemon.access_state import DaemonAccess, configured_policy
 from zerobot.daemon.attachments import AttachmentFetcher
 from zerobot.daemon.command_lane import CommandLane
 from zerobot.daemon.commands import ChatCommands, CommandBooks, CommandWires
+from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk, DeskWires
 from zerobot.daemon.dispatcher import Dispatcher, DispatcherWires
 from zerobot.daemon.http import HttpClients
@@ -34,6 +35,7 @@ from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.access import grant_pattern
 from zerobot.security.paths import GuardedFiles
+from zerobot.security.policy import AccessPolicy
 from zerobot.security.prompt import approval_prompt
 from zerobot.security.redact import Redactor
 from zerobot.store.approvals import Approvals
@@ -104,8 +106,7 @@ def build_engine(house: House) -> Engine:
     models = Models(house.config, ProviderServices(http=house.http.guarded, clock=clock, log=log))
     files = GuardedFiles(policy.bounds)
     tools = builtin_tools(files, ShellSettings(), clock)
-    for text in start_warnings(house.config, policy, tools):
-        log("config.warning", level="warning", text=text)
+    _warn(house, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
         for conversation in await move_chat(database, old.channel, old.chat, new_chat):
@@ -122,22 +123,22 @@ def build_engine(house: House) -> Engine:
     rules = _operator_rules(house)
     desk = ApprovalDesk(rules, _desk_wires(house, books, delivery, tools, wake))
     strays = StrayTasks()
-    kits = KitMaker(
-        house.config,
-        KitParts(
-            turns=books.turns,
-            models=models,
-            tools=tools,
-            access=access,
-            operators=desk,
-            fetch=AttachmentFetcher(_bare(house), files, _attachment_limits(house), log),
-            receipt_key=house.state.secret("receipts"),
-            hooks=Hooks(finalize=(RedactResults(house.redactor),)),
-            strays=strays,
-            clock=clock,
-            log=log,
-        ),
+    costs = Costs(house.config, books.usage)
+    shared = KitParts(
+        turns=books.turns,
+        models=models,
+        tools=tools,
+        access=access,
+        operators=desk,
+        fetch=AttachmentFetcher(_bare(house), files, _attachment_limits(house), log),
+        receipt_key=house.state.secret("receipts"),
+        hooks=Hooks(finalize=(RedactResults(house.redactor),)),
+        strays=strays,
+        cost=costs.of_turn,
+        clock=clock,
+        log=log,
     )
+    kits = KitMaker(house.config, shared)
     dispatcher = Dispatcher(
         _dispatcher_wires(house, books.turns, kits, delivery, desk, rules), house.config.settings.daemon.max_turns
     )
@@ -149,6 +150,7 @@ def build_engine(house: House) -> Engine:
         notice=notice,
         answered=delivery.reply_queued,
         models=models,
+        costs=costs,
         agent_for=house.config.settings.agent_for,
         clock=clock,
         log=log,
@@ -177,6 +179,11 @@ def build_engine(house: House) -> Engine:
         intake=intake,
         strays=strays,
     )
+
+
+def _warn(house: House, policy: AccessPolicy, tools: Sequence[Tool]) -> None:
+    for text in start_warnings(house.config, policy, tools):
+        house.log("config.warning", level="warning", text=text)
 
 
 def _books(database: Database, clock: Clock) -> CommandBooks:

@@ -14,7 +14,7 @@ from zerobot.daemon.prompts import system_prompt
 from zerobot.store.turn_rows import Turn
 from zerobot.store.turns import Turns
 from zerobot.tools.registry import selected
-from zerobot.turn.kit import AccessState, FetchFile, Operators, StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.kit import AccessState, CostOf, FetchFile, Operators, StrayTasks, TurnKit, TurnLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class KitParts:
     receipt_key: bytes
     hooks: Hooks
     strays: StrayTasks
+    cost: CostOf
     clock: Clock
     log: EventLog
 
@@ -76,6 +77,7 @@ class KitMaker:
             limits=agent.limits,
             hooks=parts.hooks,
             strays=parts.strays,
+            cost=parts.cost,
         )
 
     def _agent(self, channel: str) -> _Agent:

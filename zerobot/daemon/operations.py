@@ -17,6 +17,8 @@ from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ApprovalId, ConversationId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
+from zerobot.daemon.costs import Costs
+from zerobot.providers.catalogue import cost_text
 from zerobot.store.approvals import Approvals, Decided
 from zerobot.store.audit import Audit
 from zerobot.store.backup import backup
@@ -84,6 +86,7 @@ class Operations:
 
     database: Database
     effects: Effects
+    costs: Costs
     clock: Clock
 
     def table(self) -> dict[str, Operation]:
@@ -212,7 +215,14 @@ class Operations:
         since = now - timedelta(days=_number(params, "days", default=30))
         by = [UsageBy(name) for name in names]
         totals = await UsageLog(self.database).totals(by, since=since, until=now)
-        return {"since": since.isoformat(timespec="seconds"), "by": names, "totals": [_total(by, t) for t in totals]}
+        return {
+            "since": since.isoformat(timespec="seconds"),
+            "by": names,
+            "totals": [self._total(by, each) for each in totals],
+        }
+
+    def _total(self, by: list[UsageBy], calls: UsageTotal) -> dict[str, object]:
+        return {**_counted(by, calls), "cost": cost_text(self.costs.of_calls(calls))}
 
     async def _audit(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         rows = [
@@ -315,7 +325,7 @@ def _grant(record: GrantRecord) -> dict[str, object]:
     }
 
 
-def _total(by: list[UsageBy], total: UsageTotal) -> dict[str, object]:
+def _counted(by: list[UsageBy], total: UsageTotal) -> dict[str, object]:
     keys = {str(name): value for name, value in zip(by, total.key, strict=True)}
     return {
         **keys,

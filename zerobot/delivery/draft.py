@@ -24,6 +24,9 @@ FIRST_DELAY = 0.25
 HEAD_START = 0.1
 """Seconds before that in which the draft is put on record, so that no first word waits for a disk: with many turns at
 once their commits queue up. The cost: a process that dies within them leaves a message that looks as if it was sent."""
+FIRST_SIGNAL = 0.3
+"""Seconds from the start of a turn to the first typing signal: the model is asked first, and an answer that is there by
+then needs none. A signal on its way when the turn ends is broken off, and with it goes a connection."""
 LONGEST_BACKOFF = 30.0
 """Seconds between tries when a platform keeps failing."""
 
@@ -147,6 +150,7 @@ class TurnView:
         channel, interval = self.line.channel, self.line.open.kind.capabilities.typing_interval
         if interval is None or not isinstance(channel, ShowsTyping):
             return
+        await self._bench.clock.sleep(FIRST_SIGNAL)
         while not self._draft.shown:
             async with self.line.gate.turn_to_call(self.ref.place, Priority.TYPING):
                 with fenced(self._bench.log, "typing.failed", "debug", turn=self.ref.turn):

@@ -170,7 +170,7 @@ def turn_scopes(database: Database, agent_of: AgentOf) -> ScopeOf:
     return scope_of
 
 
-def repoint(db: sqlite3.Connection, *, kept: ConversationId, lost: ConversationId, now: datetime) -> None:
+def repoint(db: sqlite3.Connection, *, kept: ConversationId, lost: ConversationId) -> None:
     """Give what belongs to one conversation to another, in the transaction that makes the two one.
 
     Where both have an entry under a key, that of the lost one becomes an earlier version.
@@ -178,7 +178,9 @@ def repoint(db: sqlite3.Connection, *, kept: ConversationId, lost: ConversationI
     source, target = str(MemoryOwner.conversation(lost)), str(MemoryOwner.conversation(kept))
     for row in db.execute(_OF_OWNER, {"owner": source}).fetchall():
         twin = db.execute(_CURRENT, {"owner": target, "folded_key": row["folded_key"]}).fetchone()
-        superseded_at = row["superseded_at"] if twin is None else row["superseded_at"] or stamp(now)
+        superseded_at = row["superseded_at"]
+        if superseded_at is None and twin is not None:
+            superseded_at = max(row["created_at"], twin["created_at"])
         db.execute(_UNINDEX, {"id": row["id"]})
         moved = db.execute(_GIVE, {"id": row["id"], "owner": target, "superseded_at": superseded_at}).fetchone()
         if superseded_at is None:

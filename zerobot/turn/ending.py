@@ -181,7 +181,7 @@ class Ender:
         reply = await self._kit.turns.finish(turn, ending, stored, progress.pending, progress.steps)
         progress.recorded()
         final = self._final(text, ending, stored, error)
-        self._log(final)
+        await self._log(final)
         self._emit(final)
         return TurnEnd(final, reply)
 
@@ -201,7 +201,7 @@ class Ender:
             error=error,
         )
 
-    def _log(self, final: Final) -> None:
+    async def _log(self, final: Final) -> None:
         self._kit.log(
             "turn.finished",
             level="info" if final.error is None else "warning",
@@ -210,7 +210,7 @@ class Ender:
             steps=final.steps,
             input_tokens=final.usage.input_tokens,
             output_tokens=final.usage.output_tokens,
-            cost="unpriced",
+            cost=await self._kit.cost(final.turn),
             code=final.error.code if final.error else None,
             why=final.error.message if final.error else None,
         )

@@ -11,14 +11,14 @@ from zerobot.core.clock import Clock
 from zerobot.core.envelope import Attachment
 from zerobot.core.events import TurnEvent
 from zerobot.core.hooks import NO_HOOKS, Hooks
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import EventLog
-from zerobot.core.messages import StoredFile
+from zerobot.core.messages import RecordedCall, StoredFile
 from zerobot.core.model import ModelProvider
 from zerobot.core.places import Identity, Place
 from zerobot.core.tools import Tool
 from zerobot.security.policy import AccessPolicy
-from zerobot.store.turn_rows import Turn
+from zerobot.store.turn_rows import AttemptUsage, Turn
 from zerobot.store.turns import Turns
 
 Emit = Callable[[TurnEvent], None]
@@ -38,6 +38,8 @@ class TurnLimits:
     tool_grace: float = 2.0
     """Seconds that a cancelled tool has to end before it is left behind."""
     result_characters: int = 50_000
+    """Of a tool result; a longer one is saved, and the model reads `preview_characters` of it and where the rest is."""
+    preview_characters: int = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,43 @@ FetchFile = Callable[[Turn, Attachment], Awaitable[StoredFile | str]]
 """Fetches an attachment into the workspace; a text says why it could not be had. Never raises for circumstances."""
 
 
+CostOf = Callable[[TurnId], Awaitable[str]]
+"""What a turn has cost so far, as text; `unpriced` where that is not known."""
+
+
+async def unpriced(turn: TurnId) -> str:  # noqa: ARG001 - the shape of `CostOf`
+    """The cost of a turn where nobody knows prices."""
+    return "unpriced"
+
+
+class SaveResult(Protocol):
+    """Keeps a result that is too long for a conversation where the tools can read it."""
+
+    async def __call__(self, turn: Turn, call: RecordedCall, text: str) -> str | None:
+        """Save the whole text, already redacted.
+
+        Returns:
+            Where it is, as a model names it; None: it could not be saved. Never raises for circumstances.
+        """
+        ...
+
+
+class UnrecordedUsage:
+    """What attempts cost whose step the store refused: the next run of the same turn records it."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[TurnId, list[AttemptUsage]] = {}
+
+    def keep(self, turn: TurnId, attempts: Sequence[AttemptUsage]) -> None:
+        """Keep the attempts of a run that the store has refused."""
+        if attempts:
+            self._attempts[turn] = list(attempts)
+
+    def take(self, turn: TurnId) -> list[AttemptUsage]:
+        """What was kept; it is given once."""
+        return self._attempts.pop(turn, [])
+
+
 class StrayTasks:
     """Tools that ignored their cancellation. They are kept until they end, so that nothing runs unseen."""
 
@@ -132,3 +171,7 @@ class TurnKit:
     limits: TurnLimits
     hooks: Hooks = NO_HOOKS
     strays: StrayTasks = field(default_factory=StrayTasks)
+    unrecorded: UnrecordedUsage = field(default_factory=UnrecordedUsage)
+    save_result: SaveResult | None = None
+    """None: what is too long is cut in its middle."""
+    cost: CostOf = unpriced

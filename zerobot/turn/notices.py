@@ -13,16 +13,39 @@ STEP_LIMIT_SILENT = (
     "I reached the limit of {steps} steps for one request before I had an answer. "
     "Say “go on” and I continue from there."
 )
+REPEATED = "_(I kept doing the same thing over and over, so I stopped; this is what I have so far.)_"
+REPEATED_SILENT = (
+    "I kept doing the same thing over and over without getting anywhere, so I stopped. "
+    "Please tell me what to do differently."
+)
 RESTARTED = "I was restarted twice while I worked on this, so I let it be. Please ask again if you still need it."
 TOOL_ENDED = "_(Done.)_"
 INTERNAL = "Something went wrong on my side ({turn}); it is in the log. Please try again."
 STILL_TRYING = "The model does not answer yet; I am still trying."
+SHORTENING = "This conversation is too long for the model; I am shortening it."
+HOOK_BROKE = "Something that has to look at this request failed, so I stopped."
 ERROR_MARK = "⚠️ "
 
 CLOSING_REQUEST = (
-    "You have used all steps for this request and can call no more tools. "
+    "You can call no more tools for this request: all its steps are used, or you repeated the same call too often. "
     "Answer now from what you have, and say plainly what is not done."
 )
+LEFT_OUT = "(Earlier messages were left out, because the conversation is too long.)"
+
+REPEATS = "[You have made this very call several times in a row; its result will not change by itself.]"
+REPEATS_OPTIONS = (
+    "[You keep making this very call. Change the arguments, use another tool, work with what you have, "
+    "or tell the user what you cannot find out.]"
+)
+REPEATS_ANSWER_NOW = "[Stop calling tools: you repeat yourself. Answer the user now from what you have.]"
+
+
+def saved(characters: int, path: str, preview: str) -> str:
+    """A result that is too long is in a file; what the model reads instead."""
+    return (
+        f"[The result has {characters} characters and was saved whole to {path}; read parts of it there. Preview:]\n"
+        f"{preview}"
+    )
 
 
 def unknown_tool(name: str, known: list[str]) -> ToolResult:
@@ -79,6 +102,12 @@ STOPPED_BEFORE = ToolResult(
 STOPPED_AFTER = ToolResult(
     code=ResultCode.CANCELLED,
     text="The user stopped this while the call ran; what it did is not known. Do not try again, wait for the user.",
+)
+SHUT_DOWN_BEFORE = ToolResult(
+    code=ResultCode.NOT_RUN, text="The bot was stopped before the call ran. Ask again if it is still needed."
+)
+FAILED_BEFORE = ToolResult(
+    code=ResultCode.NOT_RUN, text="The call did not run: something else failed before. Ask again if it is still needed."
 )
 TIMED_OUT_BEFORE = ToolResult(code=ResultCode.CANCELLED, text="The turn ran out of time; the call did not run.")
 TIMED_OUT_AFTER = ToolResult(

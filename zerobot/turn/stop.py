@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+STOPPED = "stopped"
+"""Why the approvals of a paused turn are withdrawn that was stopped, as the store keeps it."""
+
 
 class StopCause(StrEnum):
     """Why a turn is stopped before its end."""
@@ -58,11 +61,14 @@ class StopSignal:
 
         Raises:
             TurnStoppedError: The turn was stopped before the work had ended.
+            RuntimeError: The work gave up by itself, as if it had been cancelled.
         """
         task = asyncio.create_task(work)
         waiter = asyncio.create_task(self.wait())
         try:
             await asyncio.wait({task, waiter}, return_when=asyncio.FIRST_COMPLETED)
+            if task.cancelled():
+                raise RuntimeError("the work was cancelled from inside")
             if task.done():
                 return task.result()
         finally:

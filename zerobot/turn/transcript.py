@@ -42,6 +42,10 @@ class Transcript:
         """All calls of a turn so far."""
         return [call for m in self._answers(turn) for call in m.calls]
 
+    def rounds(self, turn: TurnId) -> list[tuple[RecordedCall, ...]]:
+        """The same, step by step."""
+        return [m.calls for m in self._answers(turn) if m.calls]
+
     def text_since(self, turn: TurnId, settled_seq: int) -> str:
         """What the model has said in this turn after the last message that stands in the chat as settled."""
         return join_texts(m.text for m in self._answers(turn) if m.seq > settled_seq)
@@ -57,6 +61,10 @@ class Transcript:
     def set_arguments(self, call: CallId, arguments: Mapping[str, object]) -> None:
         """A hook's arguments were stored."""
         self._change_call(call, lambda old: replace(old, arguments=arguments))
+
+    def set_started(self, call: CallId) -> None:
+        """It was stored that a call starts."""
+        self._change_call(call, lambda old: replace(old, started=True))
 
     def set_result(self, call: CallId, result: ToolResult) -> None:
         """A call's result was stored."""

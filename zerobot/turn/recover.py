@@ -1,0 +1,81 @@
+"""What makes a request sendable, and what of a refused one can be mended so that it is sent once more."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from zerobot.core.errors import ContextOverflowError, HistoryRejectedError, ProviderError
+from zerobot.core.events import StatusChanged
+from zerobot.core.log import EventLog
+from zerobot.core.messages import Message
+from zerobot.core.model import ModelRequest
+from zerobot.turn import notices
+from zerobot.turn.kit import Emit
+from zerobot.turn.shrink import estimate, shrink
+from zerobot.turn.validity import faults, strict
+
+SHARES = (0.7, 0.5, 0.35)
+"""What stays of a request that was too long, at the first overflow, the second and the third without an answer between."""
+
+
+class Mender:
+    """Mends the requests of one turn. What it once had to leave out stays out for the rest of the turn."""
+
+    def __init__(self, emit: Emit, log: EventLog) -> None:
+        self._emit = emit
+        self._log = log
+        self._budget: int | None = None
+        """Tokens that a request may have, once one was too long."""
+        self._overflows = 0
+        self._resent = False
+        self._reported: set[tuple[str, ...]] = set()
+
+    def ready(self, request: ModelRequest) -> ModelRequest:
+        """Make a request sendable; what had to be repaired is reported once.
+
+        Raises:
+            HistoryRejectedError: Nobody said anything in it, so that there is nothing to answer.
+        """
+        messages: Sequence[Message] = request.messages
+        found = faults(messages)
+        if found:
+            self._report(found)
+            messages = strict(messages)
+        if faults(messages):
+            raise HistoryRejectedError("there is no message of a person to answer", code="nothing_to_answer")
+        if self._budget is not None:
+            messages = shrink(messages, self._budget)
+        return replace(request, messages=messages)
+
+    def mend(self, request: ModelRequest, error: ProviderError) -> ModelRequest | None:
+        """What is sent instead of a request that a provider has refused; None: nothing can be done about it."""
+        messages: Sequence[Message] = ()
+        if isinstance(error, ContextOverflowError):
+            messages = self._smaller(request.messages)
+        elif isinstance(error, HistoryRejectedError) and not self._resent:
+            self._resent = True
+            self._report([str(error)])
+            messages = strict(request.messages)
+        if not messages or tuple(messages) == tuple(request.messages):
+            return None
+        return replace(request, messages=messages)
+
+    def answered(self) -> None:
+        """A request had its answer; the next one may be mended as often."""
+        self._overflows = 0
+        self._resent = False
+
+    def _smaller(self, messages: Sequence[Message]) -> Sequence[Message]:
+        if self._overflows == len(SHARES):
+            return ()
+        size = estimate(messages)
+        self._budget = int(size * SHARES[self._overflows])
+        self._overflows += 1
+        smaller = shrink(messages, self._budget)
+        self._log("history.shrunk", level="warning", tokens_before=size, tokens_after=estimate(smaller))
+        self._emit(StatusChanged(notices.SHORTENING))
+        return smaller
+
+    def _report(self, found: Sequence[str]) -> None:
+        if tuple(found) not in self._reported:
+            self._reported.add(tuple(found))
+            self._log("history.repaired", level="warning", faults=list(found))
