@@ -36,6 +36,7 @@ class Stage:
         self.uma = telegram.user("2001", name="Uma", username="uma")
         self.vic = telegram.user("2002", name="Vic")
         self.xen = telegram.user("9001", name="Xen", username="xen")
+        self.team = telegram.group("Team")
         self.runs: list[DaemonProcess] = []
         """Each process of the daemon, the oldest first."""
         self.expected_errors: set[str] = set()
@@ -144,11 +145,15 @@ class Stage:
     async def asks(
         self, person: Person | None = None, *, command: str = "touch made", chat: Chat | None = None
     ) -> Message:
-        """Let somebody ask for a command that needs an approval, call id `c1`; returns the prompt."""
-        who = person or self.olga
+        """Let somebody (Olga) ask in a chat (the team's) for a command that needs an approval, call id `c1`.
+
+        Returns:
+            The prompt.
+        """
+        where = chat or self.team
         self.model.answers(calls("shell", id="c1", command=command))
-        who.says("@zero_bot do it" if chat else "do it", chat=chat)
-        return await self.prompt(chat or who.chat)
+        (person or self.olga).says("@zero_bot do it", chat=where)
+        return await self.prompt(where)
 
     def made(self, name: str = "made") -> bool:
         """Whether a command has made its file in the workspace."""

@@ -178,7 +178,7 @@ async def test_a_full_disk_is_told_once_and_survived(stage: Stage) -> None:
 
     The model is asked again once, not once a try.
     """
-    stage.expected_errors = {"storage.failed", "telegram.not_stored"}
+    stage.expected_errors = {"storage.failed", "telegram.not_stored", "storage.alarm"}
     stage.model.when("hi", holds(says("Lost."), after=0), says("Stored in the end."))
     stage.model.when("anybody?", says("And on."))
     async with stage.daemon() as daemon:
@@ -189,10 +189,12 @@ async def test_a_full_disk_is_told_once_and_survived(stage: Stage) -> None:
             await daemon.until("storage.failed", count=2)
             stage.vic.says("anybody?")
             await daemon.until("telegram.not_stored")
+            await stage.olga.chat.reply("I cannot store anything")
             assert not daemon.has_ended
         await stage.uma.chat.reply("Stored in the end.")
         await stage.vic.chat.reply("And on.")
     assert len(stage.model.requests) == 3
+    assert len(stage.olga.chat.replies) == 1
     assert len(daemon.named("telegram.not_stored")) <= 3
     with sqlite3.connect(next((stage.folder / "state").glob("*.db"))) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -24,7 +24,7 @@ async def test_an_update_is_handled_once_over_any_number_of_restarts(stage: Stag
 
 async def test_messages_that_cannot_be_stored_are_taken_again_and_answered_once(stage: Stage) -> None:
     """B018, B195: on a full disk nothing is confirmed to the platform; when there is room again, all is answered."""
-    stage.expected_errors = {"telegram.not_stored", "storage.failed"}
+    stage.expected_errors = {"telegram.not_stored", "storage.failed", "storage.alarm"}
     stage.model.always(says("Answer."))
     async with stage.daemon() as daemon:
         with FullDisk(daemon):

@@ -48,12 +48,12 @@ async def test_a_limited_chat_gets_no_call_until_its_time_is_over(stage: Stage) 
     async with stage.daemon() as daemon:
         stage.uma.says("long")
         await stage.uma.chat.reply("aa")
-        stage.telegram.fail_next("sendMessage", 429, retry_after=2, times=1, chat=stage.uma.chat)
+        stage.telegram.fail_next("sendMessage", 429, retry_after=1, times=2, chat=stage.uma.chat)
         await daemon.until("delivery.sent")
-    limited = next(call for call in stage.sends(stage.uma.chat) if call.status == 429)
-    again = next(call for call in stage.sends(stage.uma.chat) if call.at > limited.at)
-    assert again.at - limited.at >= 2.0
-    assert again.params["text"] == limited.params["text"]
+    sends = stage.sends(stage.uma.chat)
+    assert [call.status for call in sends] == [200, 429, 429, 200]
+    assert all(later.at - earlier.at >= 1.0 for earlier, later in pairwise(sends[1:]))
+    assert {call.params["text"] for call in sends[1:]} == {sends[1].params["text"]}
     assert "".join(stage.uma.chat.texts) == text
 
 

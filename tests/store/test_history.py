@@ -25,6 +25,7 @@ from zerobot.store.columns import stamp
 from zerobot.store.conversations import Conversations
 from zerobot.store.database import Database
 from zerobot.store.history import extra_of, load_history, project
+from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Turn
 from zerobot.store.turns import Turns
 from zerobot.testing.clock import ManualClock
@@ -145,7 +146,7 @@ async def test_messages_come_back_as_they_were_stored(database: Database, clock:
     said = (await turns.history(turn)).messages[0]
     file = StoredFile(kind="image", name="ü \ud83d", mime="image/png", size=7, path="in/a.png")
     assert isinstance(said, UserMessage)
-    said = replace(said, text="look \ud83d\ude00 \ud83d", files=(file,), note="one was skipped")
+    said = replace(said, text="look \ud83d\ude00 \ud83d", files=(file,), note="one was skipped", memory="<m>ü</m>")
     await turns.set_input(said)
     call = replace(recorded("c", "ok"), arguments={"x": ["\ud800", None, 1.5]}, raw_arguments="raw", started=True)
     message = AssistantMessage(
@@ -156,6 +157,7 @@ async def test_messages_come_back_as_they_were_stored(database: Database, clock:
         reasoning=({"provider": "main", "signature": "s"},),
         partial=True,
         notice="(stopped)",
+        context_tokens=99,
     )
     stored = await turns.record_step(turn, message, (), 1)
     assert stored is not None
@@ -188,7 +190,8 @@ async def test_the_window_begins_where_it_was_moved_to(database: Database, clock
     later = await a_turn(database, "t2")
     await says(database, later, "three")
     messages = (await turns.history(later)).messages
-    await turns.move_window(turn.conversation, messages[1].seq)
+    was = (await turns.history(later)).earlier
+    assert await Summaries(database, clock).save(turn.conversation, was, replace(was, start=messages[1].seq))
     assert lines_of((await turns.history(later)).messages) == ["U:two", "U:three"]
 
 

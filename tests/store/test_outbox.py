@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.rows import NOW, PLACE, a_conversation
+from tests.store.rows import NOW, PLACE, a_conversation, a_turn
 from zerobot.core.channel import MessageBody
 from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.store.database import Database, open_database
@@ -222,6 +222,17 @@ async def test_a_restart_finds_each_part_as_it_was(path: Path, clock: ManualCloc
     assert shown(reply) == [("one", "sent", "p0"), ("two", "sending", ""), ("three", "queued", "")]
     assert [part.unclear for part in reply.parts] == [False, True, False]
     assert reply.parts[1].body == body("two")
+
+
+async def test_a_notice_about_a_turn_is_queued_once(
+    outbox: Outbox, database: Database, conversation: ConversationId
+) -> None:
+    """What was said since the turn began is not said again; another text is another notice."""
+    first = await a_turn(database, "t1")
+    assert await outbox.notice_once(PLACE, "Wait.", conversation, first) is not None
+    assert await outbox.notice_once(PLACE, "Wait.", conversation, first) is None
+    assert await outbox.notice_once(PLACE, "Wait longer.", conversation, first) is not None
+    assert [reply.text for reply in await outbox.unfinished()] == ["Wait.", "Wait longer."]
 
 
 async def test_half_a_character_can_be_stored(outbox: Outbox) -> None:

@@ -3,56 +3,15 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from zerobot.core.ids import TurnId
-from zerobot.core.messages import AssistantMessage, Message, UserMessage
-from zerobot.turn.prepare import window_start
 from zerobot.turn.settle import shorten
 from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
 from zerobot.turn.transcript import join_texts
 
 T1 = TurnId("t1")
-
-
-def conversation(kinds: str) -> list[Message]:
-    """Messages of people (`u`) and of the model (`a`), numbered from 1."""
-    return [
-        UserMessage(seq=seq, turn=T1, text="x") if kind == "u" else AssistantMessage(seq=seq, turn=T1, text="x")
-        for seq, kind in enumerate(kinds, 1)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "bound", "start"),
-    [
-        ("uaua", 0, 0),
-        ("uaua", 4, 0),
-        ("uauaua", 4, 5),
-        ("uauauau", 5, 5),
-        ("uaaaaaua", 4, 7),
-        ("uaaaaaaa", 4, 0),
-        ("auaaaaaa", 4, 2),
-    ],
-)
-def test_the_window_moves_in_jumps_to_a_question(kinds: str, bound: int, start: int) -> None:
-    """A74: at its bound it moves so that 70 % are left, and never past the newest input, however long its turn is."""
-    assert window_start(conversation(kinds), bound) == start
-
-
-@settings(max_examples=200)
-@given(st.text("ua", max_size=30), st.integers(1, 12))
-def test_the_window_always_begins_with_a_question(kinds: str, bound: int) -> None:
-    """A70, A74: what is left begins with a person's message, holds the newest one, and moves no second time at once."""
-    messages = conversation(kinds)
-    start = window_start(messages, bound)
-    left = [message for message in messages if message.seq >= start]
-    if start:
-        assert isinstance(left[0], UserMessage)
-        people = [message for message in messages if isinstance(message, UserMessage)]
-        assert people[-1] in left
-    assert window_start(left, bound) in (0, start)
 
 
 @given(st.text(max_size=40), st.integers(1, 20))

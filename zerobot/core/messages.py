@@ -85,6 +85,8 @@ class UserMessage:
     files: tuple[StoredFile, ...] = ()
     note: str = ""
     """An engine notice for the model (what was skipped, what happened meanwhile); not the person's words."""
+    memory: str = ""
+    """What was recalled for it, in its fence; sent again unchanged for as long as the message is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ class AssistantMessage:
     """The stream broke off or was stopped; `text` is what people saw of it."""
     notice: str = ""
     """What the engine added for people (cut, stopped); the model gets it as a note."""
+    context_tokens: int = 0
+    """What the provider counted for the request and this answer together; 0: it said nothing."""
 
     @property
     def open_calls(self) -> tuple[RecordedCall, ...]:
@@ -117,11 +121,35 @@ class AssistantMessage:
 Message = UserMessage | AssistantMessage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What stands in a request for the messages that have left the window; all numbers are sequence numbers."""
+
+    epoch: int = 0
+    """Of the conversation's history; a reset begins another one."""
+    start: int = 0
+    """Where the window begins: what comes from here on is sent."""
+    head: tuple[int, ...] = ()
+    """The messages that opened the conversation. They are sent word for word, and no summary tells of them."""
+    kept: tuple[int, ...] = ()
+    """Other messages before the window that are sent: inputs that were being answered when it moved past them."""
+    covers: int = 0
+    """The last message that `text` tells of; 0 when there is no summary."""
+    text: str = ""
+    """The summary."""
+    after: int = 0
+    """The newest message when the window last moved; 0: it never did."""
+
+
+NOTHING_EARLIER = Earlier()
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """The messages of a conversation that a turn works with, oldest first."""
 
     messages: Sequence[Message] = field(default_factory=tuple)
+    earlier: Earlier = NOTHING_EARLIER
 
     @property
     def open_round(self) -> AssistantMessage | None:

@@ -19,6 +19,7 @@ from zerobot.core.loading import loading
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.places import Identity
 from zerobot.daemon.absent import declare_absent
+from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
 from zerobot.daemon.chat_commands import COMMANDS
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
@@ -81,7 +82,8 @@ async def run_daemon(
         for warning in (*config.warnings, *state.prepare()):
             log("config.warning", level="warning", text=warning)
         config.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
-        async with _signals(stop) as asked, open_database(state.database_path) as database, HttpClients() as http:
+        async with _signals(stop) as asked, open_database(state.database_path) as opened, HttpClients() as http:
+            database = ObservedDatabase(opened)
             services = _services(database, http, clock, log)
             house = House(
                 config=config,
@@ -94,7 +96,10 @@ async def run_daemon(
                 log=log,
             )
             try:
-                await _run(build_engine(house), asked, started)
+                engine = build_engine(house)
+                operators = config.settings.operators.identities
+                alarm = StorageAlarm(database, engine.delivery, operators, clock, log)
+                await _run(engine, alarm, asked, started)
             finally:
                 for each in house.channels.values():
                     with contextlib.suppress(Exception):  # a platform that is gone must not keep the others open
@@ -102,7 +107,9 @@ async def run_daemon(
     log("daemon.stopped")
 
 
-async def _run(engine: Engine, asked: asyncio.Event, started: "asyncio.Future[Engine] | None") -> None:
+async def _run(
+    engine: Engine, alarm: StorageAlarm, asked: asyncio.Event, started: "asyncio.Future[Engine] | None"
+) -> None:
     """Run the parts until somebody asks to stop; then take in nothing, finish what can be finished, leave the rest."""
     house = engine.house
     await engine.access.load()
@@ -117,6 +124,7 @@ async def _run(engine: Engine, asked: asyncio.Event, started: "asyncio.Future[En
             group.create_task(engine.dispatcher.run(), name="dispatcher"),
             group.create_task(engine.lane.run(), name="commands"),
             group.create_task(keep_house(house, engine.books.inbox), name="housekeeping"),
+            group.create_task(alarm.run(), name="storage alarm"),
         ]
         receiving = group.create_task(engine.supervisor.run(intakes), name="channels")
         announcing = group.create_task(_announce(engine, started), name="announcing")

@@ -49,6 +49,7 @@ from zerobot.store.moving import move_chat
 from zerobot.store.outbox import Outbox
 from zerobot.store.pairing import Pairings
 from zerobot.store.state_dir import StateDir
+from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Turn, WaitingInput
 from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
@@ -126,6 +127,7 @@ def build_engine(house: House) -> Engine:
     costs = Costs(house.config, books.usage)
     shared = KitParts(
         turns=books.turns,
+        summaries=Summaries(database, clock),
         models=models,
         tools=tools,
         access=access,

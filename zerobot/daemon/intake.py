@@ -1,12 +1,13 @@
 """Where everything comes in: an envelope is stored, a command is carried out, a press is decided."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from zerobot.core.admission import Admission
 from zerobot.core.approvals import PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
-from zerobot.core.errors import ZerobotError
+from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
@@ -49,9 +50,17 @@ class ChannelIntake:
     async def accept(self, envelope: InboundEnvelope) -> Acceptance:
         """Store an envelope, or refuse it; a command is stored too, and starts at once.
 
+        An envelope that we trip over counts as refused: the platform would repeat it for ever, and nothing after it
+        would come in.
+
         Raises:
             StorageError: It could not be stored.
         """
+        with self._fence("envelope.crashed"):
+            return await self._accept(envelope)
+        return Acceptance.NOT_ALLOWED
+
+    async def _accept(self, envelope: InboundEnvelope) -> Acceptance:
         if self._require_mention and not (envelope.addressed or envelope.direct):
             self._refused(envelope, Acceptance.NOT_ADDRESSED)
             return Acceptance.NOT_ADDRESSED
@@ -84,20 +93,30 @@ class ChannelIntake:
 
     async def edited(self, edit: EnvelopeEdit) -> None:
         """A message that still waits is changed or cancelled with it; any other stays as it was said."""
-        changed = await self._wires.inbox.edit(edit)
-        self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)
+        with self._fence("envelope.crashed"):
+            changed = await self._wires.inbox.edit(edit)
+            self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Decide a press; what it starts goes on elsewhere."""
-        try:
+        with self._fence("press.crashed"):
             return await self._wires.press(press)
-        except Exception as error:  # noqa: BLE001 - the platform would repeat it for ever, and nothing after it come in
-            self._wires.log("press.crashed", level="error", error=error, channel=self._name)
-            return PressReply(PressOutcome.UNKNOWN, ZerobotError.user_text)
+        return PressReply(PressOutcome.UNKNOWN, ZerobotError.user_text)
 
     async def moved(self, old: Place, new_chat: str) -> None:
         """A chat has a new id."""
-        await self._wires.move(old, new_chat)
+        with self._fence("envelope.crashed"):
+            await self._wires.move(old, new_chat)
+
+    @contextmanager
+    def _fence(self, event: str) -> Iterator[None]:
+        """Log a bug instead of passing it on to the adapter, which could only break over it, again and again."""
+        try:
+            yield
+        except StorageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one odd event must not make a channel deaf for all others
+            self._wires.log(event, level="error", error=error, channel=self._name)
 
     def connected(self) -> None:
         """The connection works."""

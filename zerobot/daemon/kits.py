@@ -11,6 +11,7 @@ from zerobot.core.log import EventLog
 from zerobot.core.tools import Tool
 from zerobot.daemon.models import Models
 from zerobot.daemon.prompts import system_prompt
+from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Turn
 from zerobot.store.turns import Turns
 from zerobot.tools.registry import selected
@@ -22,6 +23,7 @@ class KitParts:
     """What all kits share."""
 
     turns: Turns
+    summaries: Summaries
     models: Models
     tools: Sequence[Tool]
     """All that there are; an agent has some of them."""
@@ -65,6 +67,7 @@ class KitMaker:
         parts = self._parts
         return TurnKit(
             turns=parts.turns,
+            summaries=parts.summaries,
             route=parts.models.route(agent.settings, turn.model),
             system=agent.system,
             tools=agent.tools,

@@ -101,7 +101,8 @@ def _refuse_constant(name: str) -> object:
 
 
 def _people_parts(message: UserMessage) -> list[str]:
-    parts = [_note(message.note)] if message.note.strip() else []
+    parts = [disarmed(message.memory.strip())] if message.memory.strip() else []
+    parts += [_note(message.note)] if message.note.strip() else []
     text = disarmed(message.text.strip())
     if message.speaker and text:
         text = f"[{_one_line(message.speaker)}] {text}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from zerobot.core.ids import CallId, ConversationId, TurnId
 from zerobot.core.messages import (
     AssistantMessage,
+    Earlier,
     History,
     Message,
     RecordedCall,
@@ -18,18 +19,32 @@ from zerobot.core.messages import (
 )
 from zerobot.store.columns import json_text
 
+# A row of `summaries` of another epoch counts for nothing. A turn that a reset has cut off has an epoch of its own.
+VIEW = """
+    SELECT coalesce(t.epoch, c.epoch) AS epoch, c.window_seq, coalesce(t.epoch, c.epoch) = c.epoch AS current,
+        coalesce(s.head, '[]') AS head, coalesce(s.kept, '[]') AS kept, coalesce(s.covers, 0) AS covers,
+        coalesce(s.after_seq, 0) AS after_seq, coalesce(s.text, '') AS text
+    FROM conversations c
+        LEFT JOIN turns t ON t.id = :turn
+        LEFT JOIN summaries s ON s.conversation_id = c.id AND s.epoch = c.epoch
+    WHERE c.id = :conversation
+"""
 # Only messages of the conversation's current epoch: what a turn writes after /new stays out of the new history, while
 # that turn itself still works with what it has written.
 MESSAGES = """
     SELECT m.id, m.turn_id, m.role, m.text, m.extra
     FROM messages m JOIN turns t ON t.id = m.turn_id JOIN conversations c ON c.id = m.conversation_id
-    WHERE m.conversation_id = :conversation
-        AND ((m.id >= c.window_seq AND t.epoch = c.epoch) OR m.turn_id = :turn)
+    WHERE m.id IN (
+            SELECT id FROM messages WHERE conversation_id = :conversation AND id >= :start
+            UNION SELECT value FROM json_each(:verbatim)
+            UNION SELECT id FROM messages WHERE turn_id = :turn
+        )
+        AND m.conversation_id = :conversation AND (t.epoch = c.epoch OR m.turn_id = :turn)
     ORDER BY m.id
 """
 CALLS = """
     SELECT id, message_id, position, wire_id, name, arguments, raw_arguments, state, code, result, receipt
-    FROM tool_calls WHERE conversation_id = :conversation AND message_id >= :first
+    FROM tool_calls WHERE message_id IN (SELECT value FROM json_each(:messages))
     ORDER BY message_id, position
 """
 NEVER_FINISHED = ToolResult(
@@ -44,16 +59,39 @@ def load_history(db: sqlite3.Connection, conversation: ConversationId, turn: Tur
     Args:
         db: In a transaction.
         conversation: Whose messages.
-        turn: A turn that is being worked on: its own messages belong to it even when a reset came meanwhile.
+        turn: A turn that is being worked on: its own messages belong to it even when a reset came meanwhile, or when
+            they have left the window.
     """
-    rows = db.execute(MESSAGES, {"conversation": conversation, "turn": turn}).fetchall()
-    if not rows:
+    view = db.execute(VIEW, {"conversation": conversation, "turn": turn}).fetchone()
+    if view is None:
         return History()
-    calls = db.execute(CALLS, {"conversation": conversation, "first": rows[0]["id"]}).fetchall()
+    earlier = _earlier(view)
+    fields = {
+        "conversation": conversation,
+        "turn": turn,
+        "start": view["window_seq"],
+        "verbatim": json.dumps([*earlier.head, *earlier.kept]),
+    }
+    rows = db.execute(MESSAGES, fields).fetchall()
+    answers = json.dumps([row["id"] for row in rows if row["role"] == "assistant"])
     by_message: dict[int, list[RecordedCall]] = {}
-    for row in calls:
+    for row in db.execute(CALLS, {"messages": answers}):
         by_message.setdefault(row["message_id"], []).append(call_of(row))
-    return History(project([message_of(row, by_message.get(row["id"], ())) for row in rows]))
+    return History(project([message_of(row, by_message.get(row["id"], ())) for row in rows]), earlier)
+
+
+def _earlier(view: sqlite3.Row) -> Earlier:
+    if not view["current"]:
+        return Earlier(epoch=view["epoch"])
+    return Earlier(
+        epoch=view["epoch"],
+        start=view["window_seq"],
+        head=tuple(json.loads(view["head"])),
+        kept=tuple(json.loads(view["kept"])),
+        covers=view["covers"],
+        text=view["text"],
+        after=view["after_seq"],
+    )
 
 
 def project(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -106,6 +144,7 @@ def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
             speaker=str(extra.get("speaker", "")),
             files=tuple(_file(file) for file in _list(extra, "files")),
             note=str(extra.get("note", "")),
+            memory=str(extra.get("memory", "")),
         )
     return AssistantMessage(
         seq=row["id"],
@@ -115,6 +154,7 @@ def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
         reasoning=tuple(_list(extra, "reasoning")),
         partial=bool(extra.get("partial", False)),
         notice=str(extra.get("notice", "")),
+        context_tokens=_number(extra, "context_tokens"),
     )
 
 
@@ -131,6 +171,12 @@ def _list(extra: Mapping[str, object], key: str) -> list[dict[str, object]]:
     return value
 
 
+def _number(extra: Mapping[str, object], key: str) -> int:
+    value = extra.get(key, 0)
+    assert isinstance(value, int), "written by extra_of below"
+    return value
+
+
 def extra_of(message: Message) -> str:
     """What of a message has no column of its own, as JSON; empty fields are left out."""
     if isinstance(message, UserMessage):
@@ -140,11 +186,13 @@ def extra_of(message: Message) -> str:
                 {"kind": f.kind, "name": f.name, "mime": f.mime, "size": f.size, "path": f.path} for f in message.files
             ],
             "note": message.note,
+            "memory": message.memory,
         }
     else:
         fields = {
             "reasoning": [dict(block) for block in message.reasoning],
             "partial": message.partial,
             "notice": message.notice,
+            "context_tokens": message.context_tokens,
         }
     return json_text({key: value for key, value in fields.items() if value})

@@ -38,10 +38,14 @@ _MAP_EPOCHS = """
     UPDATE turns SET epoch = CASE epoch WHEN :lost_epoch THEN :kept_epoch ELSE -1 END WHERE conversation_id = :lost
 """
 _JOIN = """
-    UPDATE conversations SET window_seq = min(window_seq, :lost_window),
+    UPDATE conversations SET
+        window_seq = CASE WHEN EXISTS (SELECT 1 FROM summaries WHERE conversation_id IN (:kept, :lost)) THEN 0
+            ELSE min(window_seq, :lost_window) END,
         model = CASE model WHEN '' THEN :lost_model ELSE model END
     WHERE id = :kept
 """
+# A summary of one of them says nothing of the other's messages: all are sent again until they are too many.
+_NO_SUMMARY = "DELETE FROM summaries WHERE conversation_id IN (:kept, :lost)"
 _REPOINT = tuple(
     f"UPDATE {table} SET conversation_id = :kept WHERE conversation_id = :lost"  # noqa: S608 - names are below
     for table in ("inbox", "turns", "messages", "tool_calls", "approvals", "grants", "replies", "model_calls")
@@ -101,7 +105,7 @@ def _merge(db: sqlite3.Connection, *, kept: Conversation, lost: Conversation) ->
         "lost_window": lost.window_seq,
         "lost_model": lost.model,
     }
-    for sql in (_FREE_WIRE_IDS, _MAP_EPOCHS, _JOIN, *_REPOINT, _REMOVE):
+    for sql in (_FREE_WIRE_IDS, _MAP_EPOCHS, _JOIN, _NO_SUMMARY, *_REPOINT, _REMOVE):
         db.execute(sql, values)
 
 

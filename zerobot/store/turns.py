@@ -90,7 +90,6 @@ FINISH_TURN = """
     WHERE id = :turn AND state <> 'finished'
 """
 INBOX_DONE = "UPDATE inbox SET state = 'done' WHERE turn_id = :turn AND state = 'taken'"
-MOVE_WINDOW = "UPDATE conversations SET window_seq = :seq WHERE id = :conversation"
 
 CRASHED = "UPDATE turns SET crashes = crashes + 1 WHERE state = 'running'"
 INTERRUPT_STARTED = """
@@ -181,10 +180,6 @@ class Turns:
         Of a turn that began before a reset it is only what the turn itself has committed.
         """
         return await self._database.read(lambda db: load_history(db, turn.conversation, turn.id))
-
-    async def move_window(self, conversation: ConversationId, seq: int) -> None:
-        """Let the model's view begin with the message `seq` from now on."""
-        await self._database.write(lambda db: db.execute(MOVE_WINDOW, {"seq": seq, "conversation": conversation}))
 
     async def approvals(self, turn: TurnId) -> list[Approval]:
         """All that was asked for in a turn, oldest first."""

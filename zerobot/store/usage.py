@@ -24,7 +24,7 @@ class ModelCallRow:
     model: str
     """PROVIDER/MODEL."""
     purpose: str
-    """`step` or `closing`."""
+    """`step`, `closing` or `summary`."""
     failed: bool
     reported: bool
     """False: the provider said nothing, so the numbers are unknown, which is not the same as none."""

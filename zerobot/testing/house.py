@@ -24,6 +24,7 @@ from zerobot.store.database import open_database
 from zerobot.store.history import load_history
 from zerobot.store.inbox import Inbox
 from zerobot.store.outbox import Outbox
+from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Superseded, Turn
 from zerobot.store.turns import Turns
 from zerobot.testing.clock import ManualClock
@@ -31,9 +32,10 @@ from zerobot.testing.model import ScriptedModel, faults_of, lines_of
 from zerobot.testing.settings import AccessDouble, Settings
 from zerobot.testing.store import Fate, WatchedDatabase
 from zerobot.testing.tools import Toolbox
-from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit
+from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit, UnrecordedUsage
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
+from zerobot.turn.summary import compact
 
 PATIENCE = 20.0
 """Seconds of real time after which a house that does not come to rest is a failure."""
@@ -48,6 +50,8 @@ class House:
     def __init__(self, directory: Path) -> None:
         self.settings = Settings()
         self.model = ScriptedModel()
+        self.fallbacks: list[ScriptedModel] = []
+        """Models that are asked when the first one fails."""
         self.tools = Toolbox()
         self.events: list[TurnEvent] = []
         self.log: list[tuple[str, dict[str, object]]] = []
@@ -159,7 +163,8 @@ class House:
 
     async def verify(self) -> None:
         """Check what holds whatever happened: sendable requests, valid histories, one final for each ended turn."""
-        assert not self.model.violations, self.model.violations
+        violations = [each for model in (self.model, *self.fallbacks) for each in model.violations]
+        assert not violations, violations
         finals = sorted(str(final.turn) for final in self.finals)
         assert len(finals) == len(set(finals)), f"more than one final for a turn: {self.finals}"
         ended, conversations = await self.engine.database.read(_ended_and_conversations)
@@ -220,11 +225,13 @@ class Engine:
         self._house = house
         self.database = database
         self.turns = Turns(database, house.clock)
+        self.summaries = Summaries(database, house.clock)
         self.inbox = Inbox(database, house.clock)
         self.outbox = Outbox(database, house.clock)
         self.approvals = Approvals(database, house.clock)
         self.conversations = Conversations(database)
         self.strays = StrayTasks()
+        self._unrecorded = UnrecordedUsage()
         self._workers: dict[ConversationId, asyncio.Task[None]] = {}
         self._woken: set[ConversationId] = set()
         self._stops: dict[ConversationId, StopSignal] = {}
@@ -282,6 +289,11 @@ class Engine:
         self.wake(conversation)
         return True
 
+    async def compact(self, user: "UserDouble") -> int:
+        """Carry out /compact for somebody; returns how many messages were summed up."""
+        conversation = await user.conversation()
+        return await compact(self._kit(), conversation, user.key.place.channel, Identity("test", user.name))
+
     def stop_now(self, conversation: ConversationId) -> bool:
         """Stop the turn of a conversation if it runs, without a wait; False: none runs, or it was stopped before."""
         running = self._stops.get(conversation)
@@ -305,7 +317,8 @@ class Engine:
             return False
         stop = self._stops[conversation] = StopSignal()
         try:
-            end = await run_tool_call_loop(self._kit(), work.turn, self._house.note, stop)
+            work_on_it = run_tool_call_loop(self._kit(), work.turn, self._house.note, stop)
+            end = await self._house.settings.around(work_on_it)
         finally:
             del self._stops[conversation]
         if end.final is None and stop.cause is not StopCause.SHUTDOWN:
@@ -315,9 +328,10 @@ class Engine:
     def _kit(self) -> TurnKit:
         house = self._house
         settings = house.settings
-        choices = (ModelChoice(house.model, "test"),)
+        choices = [ModelChoice(model, "test") for model in (house.model, *house.fallbacks)]
         return TurnKit(
             turns=self.turns,
+            summaries=self.summaries,
             route=ModelRoute(choices=choices, max_retries=settings.max_retries, retry_cap=settings.retry_cap),
             system="You are in a test.",
             tools=house.tools,
@@ -330,6 +344,11 @@ class Engine:
             limits=settings.limits,
             hooks=settings.hooks,
             strays=self.strays,
+            unrecorded=self._unrecorded,
+            save_result=settings.save_result,
+            recall=settings.recall,
+            window=settings.window,
+            compaction=settings.compaction,
         )
 
 

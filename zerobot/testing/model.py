@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from zerobot.core.errors import HistoryRejectedError, ProviderError
@@ -158,6 +158,8 @@ class ScriptedModel:
         self.name = name
         self.requests: list[SeenRequest] = []
         self.violations: list[str] = []
+        self.improvise: Callable[[ModelRequest], Scripted | None] = lambda _: None
+        """Answers what nobody has scripted; None: nobody has."""
         self._script: list[Scripted] = []
 
     @property
@@ -203,12 +205,13 @@ class ScriptedModel:
         faults = faults_of(request.messages, sendable=True)
         last = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage) and m.text), "")
         index = next((i for i, each in enumerate(self._script) if each.to in (None, last)), None)
-        if index is None:
+        improvised = self.improvise(request) if index is None else None
+        if index is None and improvised is None:
             faults.append(f"nobody has scripted an answer to {lines_of(request.messages)}")
-        if index is None or faults:
+        if faults:
             self.violations += faults
             raise HistoryRejectedError("; ".join(faults), code="history_rejected", status=400)
-        return self._script.pop(index)
+        return improvised or self._script.pop(index or 0)
 
 
 def faults_of(messages: Sequence[Message], *, sendable: bool) -> list[str]:

@@ -1,9 +1,10 @@
 """What a test of the engine may set, and the access policy that follows from it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from zerobot.core.access import Grant
 from zerobot.core.events import TurnEvent
@@ -13,7 +14,9 @@ from zerobot.security.bounds import Bounds
 from zerobot.security.policy import AccessPolicy
 from zerobot.store.inbox import QUEUE_LIMIT
 from zerobot.store.turn_rows import WaitingInput
-from zerobot.turn.kit import TurnLimits
+from zerobot.turn.ending import TurnEnd
+from zerobot.turn.kit import RecallMemory, SaveResult, TurnLimits, nothing_recalled
+from zerobot.turn.window import CompactionRules
 
 
 @dataclass(slots=True)
@@ -31,6 +34,12 @@ class Settings:
     queue_limit: int = QUEUE_LIMIT
     denied_tools: tuple[str, ...] = ()
     always_ask: tuple[str, ...] = ()
+    save_result: SaveResult | None = None
+    recall: RecallMemory = nothing_recalled
+    window: int | None = None
+    compaction: CompactionRules = field(default_factory=CompactionRules)
+    around: Callable[[Coroutine[Any, Any, TurnEnd]], Awaitable[TurnEnd]] = lambda work: work
+    """Carries out the work on a turn; a test that interferes with it puts itself between."""
 
 
 @dataclass(frozen=True, slots=True)

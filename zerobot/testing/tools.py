@@ -40,6 +40,7 @@ class Kind:
     effects: frozenset[Effect] = frozenset()
     """Empty: it reads when its risk is low, else it writes."""
     stop_batch: bool = False
+    repeatable: bool = False
     timeout: float = 600.0
 
 
@@ -81,6 +82,7 @@ class ToolDouble:
             accesses=self.kind.accesses(arguments),
             timeout=self.kind.timeout,
             stop_batch=self.kind.stop_batch,
+            repeatable=self.kind.repeatable,
         )
 
     def _label(self, arguments: Arguments) -> str:

@@ -8,7 +8,7 @@ from zerobot.core.access import Verdict, VerdictKind
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.hooks import Answer, Block, Replace
 from zerobot.core.ids import CallId, new_approval_id, new_code
-from zerobot.core.messages import RecordedCall, ToolResult
+from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.places import Place
 from zerobot.core.tools import Effect, Execution
 from zerobot.security.access import ToolRequest, evaluate_tool_access, grantable
@@ -18,6 +18,8 @@ from zerobot.store.turn_rows import PauseRequest, Turn
 from zerobot.turn import notices
 from zerobot.turn.check import expect, parse_arguments, resolve
 from zerobot.turn.kit import TurnKit
+from zerobot.turn.repeats import call_key
+from zerobot.turn.stop import STOPPED, StopCause, TurnStoppedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +53,75 @@ class Waiting:
     request: PauseRequest
 
 
-Plan = Settled | Allowed | Waiting
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The call asks for what an earlier one of the same step asks for: it gets the result of that one."""
+
+    call: RecordedCall
+    original: RecordedCall
 
 
-async def plan_round(kit: TurnKit, turn: Turn, calls: Sequence[RecordedCall], *, outside_content: bool) -> list[Plan]:
+Plan = Settled | Allowed | Waiting | Copy
+
+
+async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outside_content: bool) -> list[Plan]:
     """Bring each open call of a round as far as it gets without running anything, in the model's order.
 
     Args:
         kit: What the turn works with.
         turn: As it was when this run of it began.
-        calls: Those without a result.
+        opened: The round.
         outside_content: Whether the turn has read, up to now, what somebody else wrote.
+
+    Returns:
+        A plan for each open call; none for those after a call that a hook has ended the turn with.
+
+    Raises:
+        TurnStoppedError: The turn was stopped while it was paused, and its end was never stored.
     """
     turn = replace(turn, outside_content=outside_content)
     asked = await kit.turns.approvals(turn.id)
     latest = {approval.call: approval for approval in asked}
     refused = {approval.digest for approval in asked if approval.state is ApprovalState.DENIED}
-    return [await _plan(kit, turn, call, calls, latest.get(call.id), refused) for call in calls]
+    calls = opened.open_calls
+    if any(_was_stopped(latest.get(call.id)) for call in calls):
+        raise TurnStoppedError(StopCause.USER)
+    plans: list[Plan] = []
+    for call in calls:
+        plan = await _plan(kit, turn, call, calls, latest.get(call.id), refused)
+        plans.append(plan)
+        if isinstance(plan, Settled) and plan.stop_turn:
+            break
+    return with_copies(opened.calls, plans)
+
+
+def _was_stopped(approval: Approval | None) -> bool:
+    return approval is not None and approval.state is ApprovalState.CANCELLED and approval.reason == STOPPED
+
+
+def with_copies(calls: Sequence[RecordedCall], plans: Sequence[Plan]) -> list[Plan]:
+    """Find the calls of a round that ask for what an earlier one asks for; they neither run nor need an operator.
+
+    Args:
+        calls: All of the round, also those that have their result.
+        plans: For the others. One that an operator has approved is no copy: it was asked for by itself.
+    """
+    by_call = {plan.call.id: plan for plan in plans}
+    first: dict[str, RecordedCall] = {}
+    planned: list[Plan] = []
+    for call in calls:
+        plan = by_call.get(call.id)
+        call = plan.call if plan else call  # noqa: PLW2901 - with the arguments that a hook gave it
+        original = first.setdefault(call_key(call), call)
+        if plan is not None:
+            planned.append(Copy(call, original) if original is not call and _may_be_a_copy(plan) else plan)
+    return planned
+
+
+def _may_be_a_copy(plan: Plan) -> bool:
+    if isinstance(plan, Allowed):
+        return plan.approval is None and not plan.execution.repeatable
+    return isinstance(plan, Waiting) and not plan.execution.repeatable
 
 
 async def _plan(

@@ -1,14 +1,17 @@
 """How a turn ends: the last message, the results that are missing, the reply and the one final, in one commit."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from zerobot.core.errors import ProviderError, StorageError, ZerobotError
 from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnError
+from zerobot.core.hooks import EndTurn
 from zerobot.core.ids import CallId, ReplyId, new_call_id
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.model import Finish, ModelAnswer
 from zerobot.core.usage import Usage
+from zerobot.store.history import NEVER_FINISHED
 from zerobot.store.turn_rows import AttemptUsage, Ending, Turn
 from zerobot.turn import notices
 from zerobot.turn.check import parse_arguments
@@ -16,7 +19,9 @@ from zerobot.turn.decide import Decision
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.run import not_started
-from zerobot.turn.stop import StopCause
+from zerobot.turn.settle import settle, signed, unchecked
+from zerobot.turn.step_hooks import HookError
+from zerobot.turn.stop import STOPPED, StopCause
 from zerobot.turn.transcript import Transcript, join_texts
 
 OUTCOMES = {
@@ -26,9 +31,14 @@ OUTCOMES = {
     StopReason.LENGTH: Outcome.LIMITED,
     StopReason.PROVIDER_PAUSE: Outcome.LIMITED,
     StopReason.STEP_LIMIT: Outcome.LIMITED,
+    StopReason.STOPPED_BY_REPEAT: Outcome.LIMITED,
+    StopReason.BUDGET: Outcome.LIMITED,
     StopReason.ABORTED: Outcome.LIMITED,
     StopReason.CANCELLED: Outcome.STOPPED,
     StopReason.FILTERED: Outcome.FAILED,
+    StopReason.BLOCKED_INPUT: Outcome.FAILED,
+    StopReason.BLOCKED_OUTPUT: Outcome.FAILED,
+    StopReason.SUPERSEDED: Outcome.SUPERSEDED,
     StopReason.RESTARTED: Outcome.FAILED,
     StopReason.ERROR: Outcome.FAILED,
 }
@@ -37,6 +47,13 @@ NOTICES = {
     StopReason.FILTERED: notices.FILTERED,
     StopReason.PROVIDER_PAUSE: notices.PROVIDER_PAUSED,
 }
+CLOSINGS = {
+    StopReason.STEP_LIMIT: (notices.STEP_LIMIT, notices.STEP_LIMIT_SILENT),
+    StopReason.STOPPED_BY_REPEAT: (notices.REPEATED, notices.REPEATED_SILENT),
+}
+"""What stands beside the answer to the closing request, and what stands alone when there is none."""
+HOOK_PATIENCE = 5.0
+"""Seconds that the result hooks have for each call that a turn leaves open at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +71,35 @@ class Progress:
     """How far a turn has come in this run."""
 
     steps: int
-    attempts: list[AttemptUsage]
+    refused: list[AttemptUsage]
+    """Of an earlier run of it, whose step the store refused."""
+    attempts: list[AttemptUsage] = field(default_factory=list)
     """Recorded with earlier steps of this run."""
     asking: Asking | None = None
     """The step that is being asked for: what was shown of it and what it cost is not recorded yet."""
+    aside: Asking | None = None
+    """What was asked beside the steps, if it is not recorded yet: nobody sees its text, but it costs."""
+    sealed: int = -1
+    """Steps whose answer is stored. A step that was given up is no step of the turn: it will be asked for again."""
     provider_paused: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sealed < 0:
+            self.sealed = self.steps
 
     @property
     def pending(self) -> Sequence[AttemptUsage]:
         """Attempts that are not recorded yet."""
-        return self.asking.attempts if self.asking else ()
+        asked = [attempt for asking in (self.aside, self.asking) if asking for attempt in asking.attempts]
+        return [*self.refused, *asked]
 
     def recorded(self) -> None:
         """The current step's attempts were stored."""
         self.attempts.extend(self.pending)
+        self.refused = []
+        self.aside = None
         self.asking = None
+        self.sealed = self.steps
 
 
 class Ender:
@@ -80,6 +111,9 @@ class Ender:
         self._transcript = transcript
         self._emit = emit
         self._progress = progress
+        self._planned: Final | None = None
+        """What is told when the end is stored, from the moment at which it is being stored."""
+        self._told = False
 
     async def answered(self, answer: ModelAnswer, decision: Decision) -> TurnEnd:
         """The answer is the last one: complete, cut off, filtered, or of an unknown kind."""
@@ -93,32 +127,53 @@ class Ender:
         message = answer_message(self._turn, answer)
         if message.says_nothing:
             notice = notice or notices.NO_TEXT
-        results = [(call.id, notices.CUT_OFF) for call in message.calls]
+        results = [(call, notices.CUT_OFF) for call in message.calls]
         return await self._finish(reason, replace(message, notice=notice), notice=notice, results=results)
 
-    async def at_step_limit(self, closing: ModelAnswer | None) -> TurnEnd:
-        """The step limit is reached; `closing` is the answer to the closing request, if there was one."""
+    async def closed(self, reason: StopReason, closing: ModelAnswer | None) -> TurnEnd:
+        """The turn has come to a limit; `closing` is the answer to the closing request, if there was one."""
         said = closing.text if closing and closing.finish is not Finish.FILTER else ""
         text = said if said.strip() else ""
-        words = notices.STEP_LIMIT if text else notices.STEP_LIMIT_SILENT
-        notice = words.format(steps=self._kit.limits.max_steps)
+        spoken, silent = CLOSINGS[reason]
+        notice = (spoken if text else silent).format(steps=self._kit.limits.max_steps)
         message = AssistantMessage(seq=0, turn=self._turn.id, text=text or notice, notice=notice if text else "")
-        return await self._finish(StopReason.STEP_LIMIT, message, notice=notice if text else "")
+        return await self._finish(reason, message, notice=notice if text else "")
 
     async def by_tool(self) -> TurnEnd:
         """A tool ended the turn; what was said stands as the reply."""
         said = self._transcript.text_since(self._turn.id, self._turn.settled_seq)
         return await self._finish(StopReason.STOPPED_BY_TOOL, None, notice="" if said else notices.TOOL_ENDED)
 
+    async def by_hook(self, said: EndTurn, answer: ModelAnswer | None = None) -> TurnEnd:
+        """A hook ended the turn after a step; `answer` is what the model said in it, if that is not stored yet."""
+        message = answer_message(self._turn, answer) if answer else None
+        if message is not None:
+            message = replace(message, notice=said.notice)
+        return await self._finish(said.reason, message, notice=said.notice)
+
+    async def refused_by_hook(self, error: HookError, answer: ModelAnswer | None = None) -> TurnEnd:
+        """A hook said no to a step, or failed; `answer` is what the model said before, if that is not stored yet."""
+        message = answer_message(self._turn, answer) if answer else None
+        return await self._failed(notices.ERROR_MARK + error.user_text, TurnError(error.code, str(error)), message)
+
+    async def paused(self, reply: ReplyId | None, cause: StopCause | None) -> TurnEnd:
+        """The turn waits for operators, unless its user stopped it while the pause was being stored."""
+        if cause is not StopCause.USER:
+            return TurnEnd(None, reply)
+        await self._take_back(STOPPED)
+        return await self.stopped(cause)
+
     async def stopped(self, cause: StopCause) -> TurnEnd:
         """The turn was stopped from outside. When the daemon stops, it stays open and goes on at the next start."""
         if cause is StopCause.SHUTDOWN:
-            await self._kit.turns.suspend(self._turn, self._progress.pending, self._progress.steps)
+            await self._kit.turns.suspend(self._turn, self._progress.pending, self._progress.sealed)
             return TurnEnd(None)
         user = cause is StopCause.USER
         notice = notices.STOPPED if user else notices.TIMED_OUT
         reason = StopReason.CANCELLED if user else StopReason.ABORTED
-        return await self._finish(reason, self._partial(notice), notice=notice, results=self._close(not_started(cause)))
+        started = notices.STOPPED_AFTER if user else notices.TIMED_OUT_AFTER
+        results = self._close(not_started(cause), started)
+        return await self._finish(reason, self._partial(notice), notice=notice, results=results)
 
     async def pause_not_saved(self) -> TurnEnd:
         """An approval was needed and the pause could not be stored."""
@@ -131,21 +186,44 @@ class Ender:
         return await self._failed(notice, TurnError(error.code, str(error)))
 
     async def broken(self, error: Exception) -> TurnEnd:
-        """A bug, or something that nobody foresaw."""
+        """A bug, or something that nobody foresaw.
+
+        It may have come right after a commit, so what is stored is looked at anew: a turn that has ended is told as it
+        was stored, and a pause that nobody knows of yet is taken back.
+        """
+        if self._planned is not None and await self._kit.turns.open_turn(self._turn.conversation) is None:
+            return await self._tell(self._planned, None)
+        await self._take_back("failed")
+        await self._reload()
         words = notices.INTERNAL.format(turn=self._turn.id)
         if isinstance(error, ZerobotError):
             words = error.user_text
         return await self._failed(notices.ERROR_MARK + words, TurnError("internal", f"{type(error).__name__}: {error}"))
 
+    async def _take_back(self, reason: str) -> None:
+        """Withdraw what the turn has just asked for, if it is paused."""
+        taken = await self._kit.turns.take_paused(self._turn.conversation, reason)
+        if taken is not None:
+            self._turn = taken[0]
+
+    async def _reload(self) -> None:
+        try:
+            self._transcript.load((await self._kit.turns.history(self._turn)).messages)
+        except StorageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a damaged history may be what broke the turn; it ends all the same
+            self._kit.log("history.unreadable", level="error", error=error)
+
     async def restarted(self) -> TurnEnd:
         """The turn was open at two crashes in a row: it may be what brings the process down."""
         notice = notices.RESTARTED
         message = AssistantMessage(seq=0, turn=self._turn.id, text=notice)
-        return await self._finish(StopReason.RESTARTED, message, results=self._close(notices.STOPPED_BEFORE))
+        return await self._finish(StopReason.RESTARTED, message, results=self._close(notices.FAILED_BEFORE))
 
-    async def _failed(self, notice: str, error: TurnError) -> TurnEnd:
-        results = self._close(notices.SKIPPED)
-        return await self._finish(StopReason.ERROR, self._partial(notice), notice=notice, results=results, error=error)
+    async def _failed(self, notice: str, error: TurnError, message: AssistantMessage | None = None) -> TurnEnd:
+        results = self._close(notices.FAILED_BEFORE)
+        message = self._partial(notice) if message is None else replace(message, notice=notice)
+        return await self._finish(StopReason.ERROR, message, notice=notice, results=results, error=error)
 
     def _partial(self, notice: str) -> AssistantMessage | None:
         """What people saw of an answer that broke off, so that the history equals what the chat shows."""
@@ -154,9 +232,9 @@ class Ender:
             return None
         return AssistantMessage(seq=0, turn=self._turn.id, text=shown, partial=True, notice=notice)
 
-    def _close(self, result: ToolResult) -> list[tuple[CallId, ToolResult]]:
+    def _close(self, result: ToolResult, started: ToolResult = NEVER_FINISHED) -> list[tuple[RecordedCall, ToolResult]]:
         opened = self._transcript.open_round
-        return [(call.id, result) for call in opened.open_calls] if opened else []
+        return [(call, started if call.started else result) for call in opened.open_calls] if opened else []
 
     async def _finish(
         self,
@@ -164,7 +242,7 @@ class Ender:
         message: AssistantMessage | None,
         *,
         notice: str = "",
-        results: Sequence[tuple[CallId, ToolResult]] = (),
+        results: Sequence[tuple[RecordedCall, ToolResult]] = (),
         error: TurnError | None = None,
     ) -> TurnEnd:
         turn, progress = self._turn, self._progress
@@ -176,19 +254,36 @@ class Ender:
             reason=reason,
             reply=text,
             error_code=error.code if error else "",
-            results=tuple(results),
+            results=tuple([(call.id, await self._settled(call, result)) for call, result in results]),
         )
+        final = self._planned = self._final(text, ending, stored, error)
         reply = await self._kit.turns.finish(turn, ending, stored, progress.pending, progress.steps)
         progress.recorded()
-        final = self._final(text, ending, stored, error)
-        await self._log(final)
+        return await self._tell(final, reply)
+
+    async def _settled(self, call: RecordedCall, result: ToolResult) -> ToolResult:
+        """What is kept of a result at the end. A hook that hangs does not keep the turn from ending."""
+        try:
+            async with asyncio.timeout(HOOK_PATIENCE):
+                return await settle(self._kit, self._turn, call, result)
+        except TimeoutError as error:
+            self._kit.log("hook.failed", level="error", error=error, hook="finalize", tool_call=call.id)
+            kept = unchecked(result)
+            return signed(self._kit, self._turn, call, kept.code, kept.text)
+
+    async def _tell(self, final: Final, reply: ReplyId | None) -> TurnEnd:
+        """Tell of an end that is stored. The one final comes first: nothing that fails afterwards takes it away."""
+        if self._told:
+            return TurnEnd(final, reply)
+        self._told = True
         self._emit(final)
+        await self._log(final)
         return TurnEnd(final, reply)
 
     def _final(self, text: str, ending: Ending, stored: AssistantMessage | None, error: TurnError | None) -> Final:
         results = dict(ending.results)
         calls = [*self._transcript.calls(self._turn.id), *(stored.calls if stored else ())]
-        attempts = self._progress.attempts
+        attempts = [*self._progress.attempts, *self._progress.pending]
         return Final(
             turn=self._turn.id,
             text=text,
@@ -202,6 +297,10 @@ class Ender:
         )
 
     async def _log(self, final: Final) -> None:
+        try:
+            cost = await self._kit.cost(final.turn)
+        except StorageError:
+            cost = "unknown"
         self._kit.log(
             "turn.finished",
             level="info" if final.error is None else "warning",
@@ -210,7 +309,7 @@ class Ender:
             steps=final.steps,
             input_tokens=final.usage.input_tokens,
             output_tokens=final.usage.output_tokens,
-            cost=await self._kit.cost(final.turn),
+            cost=cost,
             code=final.error.code if final.error else None,
             why=final.error.message if final.error else None,
         )
@@ -239,4 +338,13 @@ def answer_message(turn: Turn, answer: ModelAnswer) -> AssistantMessage:
         )
         for position, call in enumerate(answer.calls)
     )
-    return AssistantMessage(seq=0, turn=turn.id, text=answer.text, calls=calls, reasoning=answer.reasoning)
+    counted = answer.usage.input_tokens + answer.usage.output_tokens if answer.usage else 0
+    return AssistantMessage(
+        seq=0, turn=turn.id, text=answer.text, calls=calls, reasoning=answer.reasoning, context_tokens=counted
+    )
+
+
+async def cut_off(kit: TurnKit, turn: Turn, message: AssistantMessage) -> AssistantMessage:
+    """An answer that broke off: what it asks for may be incomplete, so it is on record, and does not run."""
+    calls = [replace(call, result=await settle(kit, turn, call, notices.CUT_OFF)) for call in message.calls]
+    return replace(message, calls=tuple(calls))

@@ -1,7 +1,7 @@
 """Asking the model for one step: attempts, waiting, failover, and what each of them cost."""
 
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
@@ -21,6 +21,9 @@ LONGEST_WAIT = 32.0
 JITTER = 0.25
 """Waits double from the first to the longest; up to a quarter is added, so that many turns do not come back at once."""
 
+Mend = Callable[[ModelRequest, ProviderError], ModelRequest | None]
+"""What to send instead of a request that was refused; None: nothing can be done about it."""
+
 
 class Asking:
     """One step's conversation with the models. It outlives a stop: what was shown and spent is known then too."""
@@ -38,26 +41,39 @@ class Asking:
         self._failures = 0
         self._waited = 0.0
 
-    async def answer(self, request: ModelRequest, route: ModelRoute) -> ModelAnswer:
+    async def answer(self, request: ModelRequest, route: ModelRoute, mend: Mend) -> ModelAnswer:
         """Try the models of the route until one gives a whole answer.
 
-        A model is tried again where the failure is passing; when it has no tries or no time left, or the failure is
-        final, the next one is asked. Text of a failed attempt is taken back before other text is shown.
+        A model is tried again where the failure is passing, or where the request can be mended; when it has no tries or
+        no time left, or the failure is final, the next one is asked. Text of a failed attempt is taken back before
+        other text is shown.
+
+        Args:
+            request: Sendable; its model is the route's.
+            route: The models.
+            mend: What to send instead of a request that was refused.
 
         Raises:
             ProviderError: None answered; it is the last failure.
         """
         failure = ProviderError("no model is configured", code="no_model")
         for choice in route.choices:
-            for attempt in range(1, route.max_retries + 2):
+            attempt = 0
+            while True:
+                attempt += 1
                 try:
                     return await self._attempt(replace(request, model=choice.model), choice)
                 except ProviderError as error:
                     failure = error
-                wait = self._wait(failure, attempt, route)
-                self._report(failure, choice, attempt, wait)
+                mended = mend(request, failure)
+                wait = self._wait(failure, attempt, route) if mended is None else 0.0
+                last = wait is None and choice is route.choices[-1]
+                self._report(failure, choice, attempt, wait, last=last)
                 if wait is None:
                     break
+                if mended is not None:
+                    request, attempt = mended, 0
+                    continue
                 self._waited += wait
                 await self._clock.sleep(wait)
         raise failure
@@ -115,7 +131,9 @@ class Asking:
             wait *= 1 + random.uniform(0, JITTER)  # noqa: S311 - no secret
         return wait if self._waited + wait <= route.retry_cap else None
 
-    def _report(self, error: ProviderError, choice: ModelChoice, attempt: int, wait: float | None) -> None:
+    def _report(
+        self, error: ProviderError, choice: ModelChoice, attempt: int, wait: float | None, *, last: bool
+    ) -> None:
         self._failures += 1
         fields = {
             "model": str(choice),
@@ -125,7 +143,7 @@ class Asking:
             "retry_in": wait,
         }
         self._log("model.failed", level="warning", error=error, **fields)
-        if wait is not None and self._failures > 1:
+        if not last and self._failures > 1:
             self._emit(StatusChanged(notices.STILL_TRYING))
 
 

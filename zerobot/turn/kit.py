@@ -17,9 +17,12 @@ from zerobot.core.messages import RecordedCall, StoredFile
 from zerobot.core.model import ModelProvider
 from zerobot.core.places import Identity, Place
 from zerobot.core.tools import Tool
+from zerobot.memory.block import NO_BLOCK, MemoryBlock
 from zerobot.security.policy import AccessPolicy
+from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import AttemptUsage, Turn
 from zerobot.store.turns import Turns
+from zerobot.turn.window import CompactionRules
 
 Emit = Callable[[TurnEvent], None]
 """Takes a turn's events; it never raises and never waits."""
@@ -101,6 +104,15 @@ async def unpriced(turn: TurnId) -> str:  # noqa: ARG001 - the shape of `CostOf`
     return "unpriced"
 
 
+RecallMemory = Callable[[Turn, str], Awaitable[MemoryBlock]]
+"""Looks up what is remembered that fits the input of a turn; it is put before it."""
+
+
+async def nothing_recalled(turn: Turn, text: str) -> MemoryBlock:  # noqa: ARG001 - the shape of the others
+    """What is recalled where there is no memory."""
+    return NO_BLOCK
+
+
 class SaveResult(Protocol):
     """Keeps a result that is too long for a conversation where the tools can read it."""
 
@@ -158,6 +170,7 @@ class TurnKit:
     """Everything that a turn works with and does not own."""
 
     turns: Turns
+    summaries: Summaries
     route: ModelRoute
     system: str
     """The system prompt; the same bytes for every turn, so that providers can cache the prefix."""
@@ -175,3 +188,7 @@ class TurnKit:
     save_result: SaveResult | None = None
     """None: what is too long is cut in its middle."""
     cost: CostOf = unpriced
+    recall: RecallMemory = nothing_recalled
+    window: int | None = None
+    """Tokens that the model reads and writes together; None: nobody knows, so there is no compaction by itself."""
+    compaction: CompactionRules = field(default_factory=CompactionRules)

@@ -10,22 +10,27 @@ from zerobot.core.events import (
     StepFinished,
     StepReason,
     StepStarted,
+    StopReason,
     TextShown,
     TurnEvent,
     TurnStarted,
     UsageCounted,
 )
+from zerobot.core.hooks import EndTurn, GoOn
 from zerobot.core.log import BoundLog, EventLog
-from zerobot.core.model import ModelAnswer
+from zerobot.core.messages import AssistantMessage
+from zerobot.core.model import ModelAnswer, ModelRequest
 from zerobot.store.turn_rows import Turn
-from zerobot.turn import notices
 from zerobot.turn.decide import Decision, decide
-from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, total
+from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, cut_off, total
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
-from zerobot.turn.prepare import fetch_files, load_transcript, request_of
+from zerobot.turn.prepare import load_transcript, prepare_input, request_of
+from zerobot.turn.recover import Mender, with_note
 from zerobot.turn.round import RoundEnd, run_round
+from zerobot.turn.step_hooks import HookError, StepHooks
 from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
+from zerobot.turn.summary import aside, make_room, needs_room
 from zerobot.turn.transcript import Transcript
 
 
@@ -48,27 +53,29 @@ async def run_tool_call_loop(kit: TurnKit, turn: Turn, emit: Emit, stop: StopSig
     kit = replace(kit, log=BoundLog(kit.log, **ids))
     emit = _isolated(emit, kit.log)
     transcript = Transcript()
-    progress = Progress(turn.steps, [])
+    progress = Progress(turn.steps, kit.unrecorded.take(turn.id))
     end = Ender(kit, turn, transcript, emit, progress)
     emit(TurnStarted(turn.id, turn.resumed))
     try:
-        await load_transcript(kit, turn, transcript)
-        said = transcript.text_since(turn.id, turn.settled_seq)
-        if said:
-            emit(TextShown(said))
-        if turn.crashes > 1:
-            return await end.restarted()
-        with _time_limit(kit.limits.timeout, stop):
-            return await _Loop(kit, turn, transcript, emit, stop, progress, end).run()
-    except TurnStoppedError as stopped:
-        return await end.stopped(stopped.cause)
-    except ProviderError as error:
-        return await end.model_failed(error)
+        return await _to_an_end(_Loop(kit, turn, transcript, emit, stop, progress, end), end)
     except StorageError:
+        kit.unrecorded.keep(turn.id, progress.pending)
         raise
     except Exception as error:  # noqa: BLE001 - a bug ends the turn with a word to the chat instead of silence
         kit.log("turn.crashed", level="error", error=error)
         return await end.broken(error)
+
+
+async def _to_an_end(loop: "_Loop", end: Ender) -> TurnEnd:
+    """Run a loop, and end its turn in the way that fits what it raises."""
+    try:
+        return await loop.run()
+    except TurnStoppedError as stopped:
+        return await end.stopped(stopped.cause)
+    except HookError as error:
+        return await end.refused_by_hook(error)
+    except ProviderError as error:
+        return await end.model_failed(error)
 
 
 def _isolated(emit: Emit, log: EventLog) -> Emit:
@@ -113,29 +120,63 @@ class _Loop:
         self._stop = stop
         self._progress = progress
         self._end = end
+        self._hooks = StepHooks(kit, turn)
+        self._mender = Mender(emit, kit.log)
+        self._note = ""
+        """What the model is to read with the next request: a hook lets the turn go on."""
 
     async def run(self) -> TurnEnd:
-        """Go on until the turn ends or pauses."""
-        await self._stop.unless_stopped(fetch_files(self._kit, self._turn, self._transcript))
+        """Load what is stored, then go on until the turn ends or pauses.
+
+        Raises:
+            TurnStoppedError: It was stopped.
+            ProviderError: No model answered.
+            HookError: A hook does not let it go on.
+            StorageError: The store refused.
+        """
+        turn, transcript = self._turn, self._transcript
+        await load_transcript(self._kit, turn, transcript)
+        said = transcript.text_since(turn.id, turn.settled_seq)
+        if said:
+            self._emit(TextShown(said))
+        if turn.crashes > 1:
+            return await self._end.restarted()
+        with _time_limit(self._kit.limits.timeout, self._stop):
+            await self._stop.unless_stopped(prepare_input(self._kit, turn, transcript))
+            return await self._steps()
+
+    async def _steps(self) -> TurnEnd:
         while True:
             self._stop.check()
             opened = self._transcript.open_round
             if opened is not None:
-                args = (self._kit, self._turn, self._transcript, self._emit, self._stop)
-                outcome = await run_round(*args, opened)
-                if outcome.end is RoundEnd.PAUSED:
-                    return TurnEnd(None, outcome.reply)
-                self._seal(StepReason.TOOL_USE)
-                if outcome.end is RoundEnd.NOT_SAVED:
-                    return await self._end.pause_not_saved()
-                if outcome.end is RoundEnd.STOP_TURN:
-                    return await self._end.by_tool()
+                end = await self._round(opened)
             elif self._at_limit():
-                return await self._close()
+                end = await self._close(StopReason.STEP_LIMIT)
             else:
                 end = await self._step()
-                if end is not None:
-                    return end
+            if end is not None:
+                return end
+
+    async def _round(self, opened: AssistantMessage) -> TurnEnd | None:
+        """Work on the calls of an answer; None when the turn goes on."""
+        outcome = await run_round(self._kit, self._turn, self._transcript, self._emit, self._stop, opened)
+        if outcome.end is RoundEnd.PAUSED:
+            return await self._end.paused(outcome.reply, self._stop.cause)
+        self._seal(StepReason.TOOL_USE)
+        if outcome.end is RoundEnd.NOT_SAVED:
+            return await self._end.pause_not_saved()
+        if outcome.end is RoundEnd.STOP_TURN:
+            return await self._end.by_tool()
+        end = await self._after_step()
+        if end is None and outcome.end is RoundEnd.REPEATS:
+            return await self._close(StopReason.STOPPED_BY_REPEAT)
+        return end
+
+    async def _after_step(self) -> TurnEnd | None:
+        """Let the hooks end the turn after a step whose answer is stored."""
+        ended = await self._stop.unless_stopped(self._hooks.after(self._progress.steps, self._transcript.messages))
+        return None if ended is None else await self._end.by_hook(ended)
 
     def _at_limit(self) -> bool:
         limit = self._kit.limits.max_steps
@@ -143,49 +184,85 @@ class _Loop:
 
     async def _step(self) -> TurnEnd | None:
         """Ask the model once; None when the turn goes on."""
+        await self._make_room()
+        request = with_note(request_of(self._kit, self._transcript), self._note)
+        before = self._hooks.before(self._progress.steps + 1, request.messages)
+        request = with_note(request, await self._stop.unless_stopped(before))
+        self._note = ""
         self._progress.steps += 1
         self._emit(StepStarted(self._progress.steps))
-        answer = await self._ask("step")
+        answer = await self._ask("step", request)
         decision = decide(answer, paused_before=self._progress.provider_paused)
         if decision.stop is not None:
             return await self._last_step(answer, decision)
         message = answer_message(self._turn, answer)
-        paused = decision.step is StepReason.PAUSED
-        if paused:
-            # What an answer asked for before it broke off may be incomplete: it is on record, and does not run.
-            message = replace(message, calls=tuple(replace(call, result=notices.CUT_OFF) for call in message.calls))
-        stored = await self._kit.turns.record_step(
-            self._turn, None if message.says_nothing else message, self._progress.pending, self._progress.steps
-        )
-        self._progress.recorded()
-        if stored is not None:
-            self._transcript.add(stored)
-        if paused:
+        if decision.step is StepReason.PAUSED:
             self._progress.provider_paused = True
+            await self._record(await cut_off(self._kit, self._turn, message))
             self._seal(decision.step)
+            return await self._after_step()
+        await self._record(message)
         return None
 
-    async def _last_step(self, answer: ModelAnswer, decision: Decision) -> TurnEnd:
-        self._seal(decision.step)
-        return await self._end.answered(answer, decision)
+    async def _make_room(self) -> None:
+        """Sum up older messages if the next request comes near to the end of the model's window."""
+        if needs_room(self._kit, self._transcript):
+            asking = self._progress.aside = aside(self._kit)
+            work = make_room(self._kit, self._turn, self._transcript, self._emit, asking)
+            await self._stop.unless_stopped(work)
 
-    async def _ask(self, purpose: str) -> ModelAnswer:
+    async def _last_step(self, answer: ModelAnswer, decision: Decision) -> TurnEnd | None:
+        """The model is done. Its answer is whole, so that a stop comes too late to change that."""
+        self._seal(decision.step)
+        try:
+            said = await self._stop.unless_stopped(self._asked_whether_done(answer, decision))
+        except TurnStoppedError:
+            said = None
+        except HookError as error:
+            return await self._end.refused_by_hook(error, answer)
+        if isinstance(said, EndTurn):
+            return await self._end.by_hook(said, answer)
+        if said is None:
+            return await self._end.answered(answer, decision)
+        await self._record(answer_message(self._turn, answer))
+        self._note = said.note
+        return None
+
+    async def _asked_whether_done(self, answer: ModelAnswer, decision: Decision) -> EndTurn | GoOn | None:
+        steps, messages = self._progress.steps, self._transcript.messages
+        ended = await self._hooks.after(steps, messages)
+        if decision.stop is not StopReason.DONE:
+            return None
+        if ended is not None or self._at_limit():
+            return ended
+        return await self._hooks.go_on(steps, messages, answer.text)
+
+    async def _record(self, message: AssistantMessage) -> None:
+        progress = self._progress
+        kept = None if message.says_nothing else message
+        stored = await self._kit.turns.record_step(self._turn, kept, progress.pending, progress.steps)
+        progress.recorded()
+        if stored is not None:
+            self._transcript.add(stored)
+
+    async def _ask(self, purpose: str, request: ModelRequest) -> ModelAnswer:
         asking = Asking(self._emit, self._kit.clock, self._kit.log, purpose)
         self._progress.asking = asking
-        request = request_of(self._kit, self._transcript, closing=purpose == "closing")
-        answer = await self._stop.unless_stopped(asking.answer(request, self._kit.route))
+        asked = asking.answer(self._mender.ready(request), self._kit.route, self._mender.mend)
+        answer = await self._stop.unless_stopped(asked)
+        self._mender.answered()
         failed = [attempt for attempt in asking.attempts if attempt.failed]
         self._emit(UsageCounted(self._progress.steps, total(asking.attempts), total(failed)))
         return answer
 
-    async def _close(self) -> TurnEnd:
+    async def _close(self, reason: StopReason) -> TurnEnd:
         """The closing request: no tools, answer from what there is. Its failure is no failure of the turn."""
         try:
-            answer = await self._ask("closing")
+            answer = await self._ask("closing", request_of(self._kit, self._transcript, closing=True))
         except ProviderError as error:
             self._kit.log("turn.closing_failed", level="warning", error=error)
-            return await self._end.at_step_limit(None)
-        return await self._end.at_step_limit(answer)
+            return await self._end.closed(reason, None)
+        return await self._end.closed(reason, answer)
 
     def _seal(self, reason: StepReason) -> None:
         self._emit(StepFinished(self._progress.steps, reason))

@@ -1,42 +1,64 @@
-"""Before a step: the input's files, the window of history, and the request that is made of them."""
+"""Before a step: the input's files and memory, the window of history, and the request that is made of them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from zerobot.core.messages import Message, StoredFile, UserMessage
 from zerobot.core.model import ModelRequest, ToolSpec
+from zerobot.memory.block import NO_BLOCK, MemoryBlock
+from zerobot.memory.policy import rule_of
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.kit import TurnKit
 from zerobot.turn.transcript import Transcript
+from zerobot.turn.window import layout, moved_window
 
-WINDOW_KEPT = 0.7
-"""Of the bound, what is left when the window moves. It moves in jumps, so that the prefix stays the same meanwhile."""
 NO_TEXT = "(no text)"
 
 
 async def load_transcript(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
     """Load the conversation as this turn sees it, and move the window when it has grown to its bound."""
-    messages = (await kit.turns.history(turn)).messages
-    start = window_start(messages, kit.limits.history_messages)
-    if start:
-        await kit.turns.move_window(turn.conversation, start)
-    transcript.load(message for message in messages if message.seq >= start)
+    history = await kit.turns.history(turn)
+    earlier = history.earlier
+    moved = moved_window(history.messages, earlier, kit.limits.history_messages, kit.compaction.head)
+    if moved is not None and await kit.summaries.save(turn.conversation, earlier, moved):
+        earlier = moved
+    transcript.load(history.messages, earlier)
     transcript.outside_content = turn.outside_content
 
 
-def window_start(messages: Sequence[Message], bound: int) -> int:
-    """Where the window begins from now on, as a sequence number; 0 when it need not move.
+async def prepare_input(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
+    """Give the input what belongs to it: the files that were attached, and what is remembered that fits it."""
+    await fetch_files(kit, turn, transcript)
+    await recall_memory(kit, turn, transcript)
 
-    It begins with a user message, so that no round is cut and no answer stands without its question; the newest
-    input always stays.
+
+async def recall_memory(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
+    """Put what is remembered before the input, and keep it with it.
+
+    It is asked for before the model has seen the input and never after: what was sent once is sent again unchanged.
     """
-    if not bound or len(messages) <= bound:
-        return 0
-    earliest = len(messages) - int(bound * WINDOW_KEPT)
-    starts = [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]
-    start = next((index for index in starts if index >= earliest), starts[-1] if starts else 0)
-    return messages[start].seq if start else 0
+    inputs = transcript.inputs(turn.id)
+    seen = turn.steps > 0 or not inputs or inputs[-1].seq != transcript.last_seq
+    if seen or inputs[0].memory or not rule_of(turn.origin).injects:
+        return
+    recalled = await _recalled(kit, turn, inputs[0].text)
+    if not recalled.text:
+        return
+    if recalled.outside_content:
+        await kit.turns.finish_calls(turn, (), outside_content=True)
+        transcript.outside_content = True
+    message = replace(inputs[0], memory=recalled.text)
+    await kit.turns.set_input(message)
+    transcript.replace(message)
+
+
+async def _recalled(kit: TurnKit, turn: Turn, text: str) -> MemoryBlock:
+    try:
+        return await kit.recall(turn, text)
+    # Memory may be somebody else's package: whatever it raises, an answer without it is better than none.
+    except Exception as error:  # noqa: BLE001
+        kit.log("memory.failed", level="warning", error=error)
+        return NO_BLOCK
 
 
 async def fetch_files(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
@@ -57,7 +79,7 @@ async def fetch_files(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
 
 def request_of(kit: TurnKit, transcript: Transcript, *, closing: bool = False) -> ModelRequest:
     """The request for the next step. Without tools, and with a word about it, when it is the closing one."""
-    messages = [_sendable(message) for message in transcript.messages]
+    messages = [_sendable(message) for message in layout(transcript.messages, transcript.earlier)]
     tools = [
         ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
         for tool in kit.tools.values()

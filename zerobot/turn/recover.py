@@ -6,7 +6,7 @@ from dataclasses import replace
 from zerobot.core.errors import ContextOverflowError, HistoryRejectedError, ProviderError
 from zerobot.core.events import StatusChanged
 from zerobot.core.log import EventLog
-from zerobot.core.messages import Message
+from zerobot.core.messages import Message, UserMessage
 from zerobot.core.model import ModelRequest
 from zerobot.turn import notices
 from zerobot.turn.kit import Emit
@@ -14,7 +14,19 @@ from zerobot.turn.shrink import estimate, shrink
 from zerobot.turn.validity import faults, strict
 
 SHARES = (0.7, 0.5, 0.35)
-"""What stays of a request that was too long, at the first overflow, the second and the third without an answer between."""
+"""What stays of a request that was too long: at the first overflow, the second and the third without an answer."""
+
+
+def with_note(request: ModelRequest, note: str) -> ModelRequest:
+    """A request in which the model reads a note after the conversation; nothing changes without one."""
+    if not note:
+        return request
+    *before, last = request.messages
+    if isinstance(last, UserMessage):
+        last = replace(last, note="\n".join(each for each in (last.note, note) if each))
+        return replace(request, messages=[*before, last])
+    word = UserMessage(seq=last.seq, turn=last.turn, text="", note=note)
+    return replace(request, messages=[*request.messages, word])
 
 
 class Mender:

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from zerobot.core.errors import StorageError
-from zerobot.core.events import ApprovalsRequested, ToolFinished
+from zerobot.core.events import ApprovalsRequested
 from zerobot.core.ids import CallId, ReplyId
-from zerobot.core.messages import AssistantMessage, ToolResult
+from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.tools import Execution
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
-from zerobot.turn.authorize import Allowed, Settled, Waiting, in_the_way, plan_round
+from zerobot.turn.authorize import Allowed, Copy, Plan, Settled, Waiting, in_the_way, plan_round
 from zerobot.turn.kit import Emit, TurnKit
-from zerobot.turn.run import Runner
-from zerobot.turn.settle import settle
+from zerobot.turn.repeats import LIMIT, streak
+from zerobot.turn.run import Copies, Runner
+from zerobot.turn.settle import Settler
 from zerobot.turn.stop import StopSignal
 from zerobot.turn.transcript import Transcript, join_texts
 
@@ -27,6 +28,8 @@ class RoundEnd(StrEnum):
     NOT_SAVED = "not_saved"
     """The pause could not be stored; nothing is asked."""
     STOP_TURN = "stop_turn"
+    REPEATS = "repeats"
+    """The model has asked for the same too often in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +51,48 @@ async def run_round(
 
     Raises:
         StorageError: Something could not be stored; nothing runs that is not on record.
+        TurnStoppedError: The turn was stopped.
     """
-    planning = plan_round(kit, turn, opened.open_calls, outside_content=transcript.outside_content)
+    settler = Settler(kit, turn, transcript, emit)
+    planning = plan_round(kit, turn, opened, outside_content=transcript.outside_content)
     plans = await stop.unless_stopped(planning)
     for plan in plans:
         transcript.set_arguments(plan.call.id, plan.call.arguments)
-    settled = [plan for plan in plans if isinstance(plan, Settled)]
-    for plan in settled:
-        await _commit(kit, turn, transcript, emit, plan)
-    if any(plan.stop_turn for plan in settled):
-        await _close_rest(kit, turn, transcript, emit, notices.SKIPPED)
-        return RoundOutcome(RoundEnd.STOP_TURN)
-    ran = await Runner(kit, turn, transcript, emit, stop).run(_runnable(plans))
+    copies = await _settle_known(settler, plans)
+    if any(isinstance(plan, Settled) and plan.stop_turn for plan in plans):
+        return await _stop_turn(settler, transcript)
+    ran = await Runner(kit, turn, transcript, emit, stop).run(_runnable(plans), copies)
     stop.check()
     if any(outcome.stop_turn for outcome in ran):
-        await _close_rest(kit, turn, transcript, emit, notices.SKIPPED)
-        return RoundOutcome(RoundEnd.STOP_TURN)
+        return await _stop_turn(settler, transcript)
     waiting = [plan for plan in plans if isinstance(plan, Waiting)]
-    if not waiting:
-        return RoundOutcome(RoundEnd.NEXT_STEP)
-    return await _pause(kit, turn, transcript, emit, waiting)
+    if waiting:
+        return await _pause(kit, turn, transcript, emit, waiting)
+    return RoundOutcome(RoundEnd.REPEATS if _repeats(turn, transcript, plans) else RoundEnd.NEXT_STEP)
 
 
-def _runnable(plans: Sequence[Allowed | Settled | Waiting]) -> list[Allowed]:
+async def _settle_known(settler: Settler, plans: Sequence[Plan]) -> Copies:
+    """Store the results that are known without running anything; returns the copies whose original has none yet."""
+    copies: dict[CallId, list[RecordedCall]] = {}
+    done: dict[CallId, ToolResult] = {}
+    for plan in plans:
+        if isinstance(plan, Settled):
+            done[plan.call.id] = await settler.close(plan.call, plan.result)
+        elif isinstance(plan, Copy):
+            result = plan.original.result or done.get(plan.original.id)
+            if result is not None:
+                await settler.repeat(result, [plan.call])
+            else:
+                copies.setdefault(plan.original.id, []).append(plan.call)
+    return copies
+
+
+def _runnable(plans: Sequence[Plan]) -> list[Allowed]:
     """The calls that may run now: not those behind a waiting (or deferred) call that they conflict with."""
     waiting: dict[CallId, Execution] = {}
     runnable = []
     for plan in plans:
-        if isinstance(plan, Settled):
+        if isinstance(plan, Settled | Copy):
             continue
         if isinstance(plan, Waiting) or in_the_way(waiting, plan.execution):
             waiting[plan.call.id] = plan.execution
@@ -84,19 +101,24 @@ def _runnable(plans: Sequence[Allowed | Settled | Waiting]) -> list[Allowed]:
     return runnable
 
 
-async def _commit(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, plan: Settled) -> None:
-    result = await settle(kit, turn, plan.call, plan.result)
-    await kit.turns.finish_calls(turn, [(plan.call.id, result)])
-    transcript.set_result(plan.call.id, result)
-    kit.log("tool.finished", tool=plan.call.name, code=result.code, tool_call=plan.call.id)
-    emit(ToolFinished(plan.call.id, plan.call.name, result.code))
+def _repeats(turn: Turn, transcript: Transcript, plans: Sequence[Plan]) -> bool:
+    """Whether the step has asked once too often for the same (spec K7)."""
+    last = next((plan for plan in reversed(plans) if not isinstance(plan, Copy)), None)
+    if last is None or (isinstance(last, Allowed) and last.execution.repeatable):
+        return False
+    return streak(transcript.rounds(turn.id), last.call.id) >= LIMIT
 
 
-async def _close_rest(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, result: ToolResult) -> None:
+async def _stop_turn(settler: Settler, transcript: Transcript) -> RoundOutcome:
+    await _close_rest(settler, transcript, notices.SKIPPED)
+    return RoundOutcome(RoundEnd.STOP_TURN)
+
+
+async def _close_rest(settler: Settler, transcript: Transcript, result: ToolResult) -> None:
     """Close what is still open of a round that does not go on."""
     opened = transcript.open_round
     for call in opened.open_calls if opened else ():
-        await _commit(kit, turn, transcript, emit, Settled(call, result))
+        await settler.close(call, result)
 
 
 async def _pause(
@@ -110,7 +132,7 @@ async def _pause(
         reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
     except StorageError as error:
         kit.log("approval.not_saved", level="error", error=error)
-        await _close_rest(kit, turn, transcript, emit, notices.NOT_SAVED)
+        await _close_rest(Settler(kit, turn, transcript, emit), transcript, notices.NOT_SAVED)
         return RoundOutcome(RoundEnd.NOT_SAVED)
     for request in requests:
         asked = request.approval

@@ -1,19 +1,20 @@
 """Phase D: running the calls of a round, side by side where they touch different things."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zerobot.core.errors import StorageError
-from zerobot.core.events import ToolFinished, ToolProgress, ToolStarted
-from zerobot.core.messages import ResultCode, ToolResult
+from zerobot.core.events import ToolProgress, ToolStarted
+from zerobot.core.ids import CallId
+from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
 from zerobot.core.tools import ToolContext, ToolOutput
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.authorize import Allowed
 from zerobot.turn.kit import Emit, TurnKit
-from zerobot.turn.settle import result_of, settle
-from zerobot.turn.stop import StopCause, StopSignal
+from zerobot.turn.settle import Settler, result_of
+from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
 from zerobot.turn.transcript import Transcript
 
 
@@ -27,6 +28,10 @@ class Ran:
     failure: StorageError | None = None
 
 
+Copies = Mapping[CallId, Sequence[RecordedCall]]
+"""By call, those of the same step that ask for the same: they get its result."""
+
+
 class Runner:
     """Runs allowed calls of one turn. Each result is committed as it ends, whatever the order."""
 
@@ -36,8 +41,10 @@ class Runner:
         self._transcript = transcript
         self._emit = emit
         self._stop = stop
+        self._settler = Settler(kit, turn, transcript, emit)
+        self._copies: Copies = {}
 
-    async def run(self, calls: Sequence[Allowed]) -> list[Ran]:
+    async def run(self, calls: Sequence[Allowed], copies: Copies) -> list[Ran]:
         """Run calls and return how each ended, in the model's order.
 
         A call waits for the earlier ones that touch what it touches; the others overtake it. A call that ends the
@@ -46,6 +53,7 @@ class Runner:
         Raises:
             StorageError: A result could not be stored; the calls that were running have ended all the same.
         """
+        self._copies = copies
         tasks: list[asyncio.Task[Ran]] = []
         async with asyncio.TaskGroup() as group:
             for index, call in enumerate(calls):
@@ -76,6 +84,7 @@ class Runner:
     async def _execute(self, call: Allowed) -> Ran:
         if not await self._kit.turns.start_call(call.call.id):
             return await self._close(call, notices.WITHDRAWN)
+        self._transcript.set_started(call.call.id)
         self._kit.log("tool.started", tool=call.call.name, rule=call.verdict.rule, tool_call=call.call.id)
         self._emit(ToolStarted(call.call.id, call.call.name, call.execution.description))
         output = await self._run_tool(call)
@@ -88,14 +97,15 @@ class Runner:
         self, call: Allowed, result: ToolResult, *, outside_content: bool = False, stop_turn: bool = False
     ) -> Ran:
         try:
-            kept = await settle(self._kit, self._turn, call.call, result)
-            await self._kit.turns.finish_calls(self._turn, [(call.call.id, kept)], outside_content=outside_content)
+            kept = await self._settler.close(
+                call.call,
+                result,
+                copies=self._copies.get(call.call.id, ()),
+                repeatable=call.execution.repeatable,
+                outside_content=outside_content,
+            )
         except StorageError as error:
             return Ran(None, failure=error)
-        self._transcript.set_result(call.call.id, kept)
-        self._transcript.outside_content |= outside_content
-        self._kit.log("tool.finished", tool=call.call.name, code=kept.code, tool_call=call.call.id)
-        self._emit(ToolFinished(call.call.id, call.call.name, kept.code))
         return Ran(kept, stop_turn or (call.execution.stop_batch and kept.ok))
 
     async def _run_tool(self, call: Allowed) -> ToolOutput | ToolResult:
@@ -109,7 +119,7 @@ class Runner:
         context = ToolContext(
             conversation=self._turn.conversation, turn=self._turn.id, call=call.call.id, progress=progress
         )
-        task = asyncio.create_task(_started(call, context))
+        task = asyncio.create_task(self._started(call, context))
         stopped = asyncio.create_task(self._stop.wait())
         try:
             waits = {task, stopped}
@@ -127,19 +137,25 @@ class Runner:
                 task.cancel()
                 self._kit.strays.adopt(task)
 
+    async def _started(self, call: Allowed, context: ToolContext) -> ToolOutput:
+        """Start a tool inside its task, so that one that raises before it awaits anything fails like any other.
+
+        This is the last moment at which a stop keeps it from running, and nothing is awaited after it.
+        """
+        self._stop.check()
+        return await call.execution.run(context)
+
     def _outcome(self, call: Allowed, task: asyncio.Task[ToolOutput]) -> ToolOutput | ToolResult:
         if task.cancelled():
             return ToolResult(code=ResultCode.FAILED, text="The tool gave up while it ran; what it did is not known.")
         error = task.exception()
         if error is None:
-            return task.result()
+            output = task.result()
+            return output if isinstance(output, ToolOutput) else result_of(output)
+        if isinstance(error, TurnStoppedError):
+            return not_started(error.cause)
         self._kit.log("tool.failed", level="error", error=error, tool=call.call.name, tool_call=call.call.id)
         return ToolResult(code=ResultCode.FAILED, text=f"The tool failed: {type(error).__name__}: {error}")
-
-
-async def _started(call: Allowed, context: ToolContext) -> ToolOutput:
-    """Start a tool inside its task, so that one that raises before it awaits anything fails like any other."""
-    return await call.execution.run(context)
 
 
 def _must_wait(call: Allowed, earlier: Allowed) -> bool:
@@ -147,7 +163,9 @@ def _must_wait(call: Allowed, earlier: Allowed) -> bool:
 
 
 def not_started(cause: StopCause) -> ToolResult:
-    """The result of a call that a stop kept from starting."""
+    """The result of a call that a stop kept from running."""
+    if cause is StopCause.SHUTDOWN:
+        return notices.SHUT_DOWN_BEFORE
     return notices.STOPPED_BEFORE if cause is StopCause.USER else notices.TIMED_OUT_BEFORE
 
 

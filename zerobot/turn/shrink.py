@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from zerobot.core.ids import CallId
 from zerobot.core.messages import AssistantMessage, Message, RecordedCall, UserMessage
 from zerobot.turn import notices
 from zerobot.turn.settle import shorten
@@ -96,7 +97,7 @@ def _told(messages: list[Message]) -> list[Message]:
     return [replace(first, note=note), *messages[1:]]
 
 
-def _with_cut(message: AssistantMessage, cut: set[str], characters: int) -> AssistantMessage:
+def _with_cut(message: AssistantMessage, cut: set[CallId], characters: int) -> AssistantMessage:
     if not any(call.id in cut for call in message.calls):
         return message
     calls = [_cut(call, characters) if call.id in cut else call for call in message.calls]

@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from zerobot.core.ids import CallId, TurnId
-from zerobot.core.messages import AssistantMessage, History, Message, RecordedCall, ToolResult, UserMessage
+from zerobot.core.messages import (
+    NOTHING_EARLIER,
+    AssistantMessage,
+    Earlier,
+    History,
+    Message,
+    RecordedCall,
+    ToolResult,
+    UserMessage,
+)
 
 
 class Transcript:
@@ -14,10 +23,13 @@ class Transcript:
         self._messages: list[Message] = []
         self.outside_content = False
         """Whether the turn has read what somebody else wrote."""
+        self.earlier = NOTHING_EARLIER
+        """What stands for the messages that have left the window."""
 
-    def load(self, messages: Iterable[Message]) -> None:
+    def load(self, messages: Iterable[Message], earlier: Earlier = NOTHING_EARLIER) -> None:
         """Begin with what is stored."""
         self._messages = list(messages)
+        self.earlier = earlier
 
     @property
     def messages(self) -> tuple[Message, ...]:

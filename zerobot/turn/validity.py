@@ -80,6 +80,7 @@ def _merged(messages: Iterable[Message]) -> list[Message]:
                 text=_joined(last.text, message.text),
                 files=(*last.files, *message.files),
                 note=_joined(last.note, message.note),
+                memory=_joined(last.memory, message.memory),
             )
         elif isinstance(message, AssistantMessage) and isinstance(last, AssistantMessage) and not last.calls:
             merged[-1] = replace(

@@ -1,0 +1,132 @@
+"""The way in: what an adapter hands over is stored, refused, or logged; a bug never makes a channel deaf."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from zerobot.core.admission import Admission
+from zerobot.core.approvals import PressOutcome, PressReply
+from zerobot.core.envelope import Acceptance, Button, ButtonPress, EnvelopeEdit, InboundEnvelope
+from zerobot.core.errors import StorageError
+from zerobot.core.ids import ConversationId
+from zerobot.core.log import Level
+from zerobot.core.places import ConversationKey, Identity, Place
+from zerobot.daemon.intake import ChannelIntake, IntakeWires
+from zerobot.store.database import open_database
+from zerobot.store.inbox import Inbox, WaitingCommand
+from zerobot.testing.clock import ManualClock
+from zerobot.testing.store import Fate, WatchedDatabase
+
+ANN = Identity("test", "ann")
+CHAT = Place("test", "ann")
+HELLO = InboundEnvelope(
+    conversation=ConversationKey(CHAT), sender=ANN, event_id="e1", message_id="m1", text="hello", direct=True
+)
+
+
+class Desk:
+    """What an intake leads to; each part keeps what it was told, and trips when a test wants it."""
+
+    def __init__(self, database: WatchedDatabase) -> None:
+        self.database = database
+        self.inbox = Inbox(database, ManualClock())
+        self.woken: list[ConversationId] = []
+        self.commands: list[WaitingCommand] = []
+        self.said: list[str] = []
+        self.events: list[str] = []
+        self.trips = False
+        wires = IntakeWires(
+            inbox=self.inbox,
+            wake=self._wake,
+            command=self.commands.append,
+            press=self._press,
+            notice=self._notice,
+            move=self._move,
+            alive=lambda channel, why: None,
+            log=self._log,
+        )
+        self.intake = ChannelIntake("test", Admission(everyone=True), wires, require_mention=True)
+
+    def _wake(self, conversation: ConversationId) -> None:
+        if self.trips:
+            raise RuntimeError("a bug")
+        self.woken.append(conversation)
+
+    async def _press(self, press: ButtonPress) -> PressReply:
+        if self.trips:
+            raise RuntimeError("a bug")
+        return PressReply(PressOutcome.APPROVED, "Approved.")
+
+    async def _notice(self, place: Place, text: str, reply_to: str) -> None:
+        self.said.append(text)
+
+    async def _move(self, old: Place, new_chat: str) -> None:
+        raise RuntimeError("a bug")
+
+    def _log(
+        self, event: str, /, *, level: Level = "info", error: BaseException | None = None, **fields: object
+    ) -> None:
+        self.events.append(event)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """An intake on a real store."""
+    async with open_database(tmp_path / "zerobot.db", readers=1) as opened:
+        yield Desk(WatchedDatabase(opened))
+
+
+async def test_a_message_is_stored_and_its_conversation_woken(desk: Desk) -> None:
+    """The same event again is a duplicate, and wakes nobody."""
+    assert await desk.intake.accept(HELLO) is Acceptance.ACCEPTED
+    assert await desk.intake.accept(HELLO) is Acceptance.DUPLICATE
+    assert len(desk.woken) == 1
+    assert desk.events == ["envelope.accepted", "envelope.refused"]
+
+
+async def test_a_command_goes_beside_the_queue(desk: Desk) -> None:
+    """It wakes no conversation; whoever carries commands out gets it at once."""
+    assert await desk.intake.accept(replace(HELLO, text="!stop")) is Acceptance.ACCEPTED
+    assert [each.envelope.text for each in desk.commands] == ["!stop"]
+    assert desk.woken == []
+
+
+async def test_what_is_not_meant_for_the_bot_is_not_even_looked_up(desk: Desk) -> None:
+    """Talk in a group without a mention is refused and leaves nothing behind."""
+    talk = replace(HELLO, direct=False, addressed=False)
+    assert await desk.intake.accept(talk) is Acceptance.NOT_ADDRESSED
+    assert desk.database.writes == 0
+
+
+async def test_a_message_that_was_deleted_while_it_waits_is_not_answered(desk: Desk) -> None:
+    """Its author takes it back; nobody else can."""
+    await desk.intake.accept(HELLO)
+    other = EnvelopeEdit(place=CHAT, sender=Identity("test", "bea"), message_id="m1", text=None)
+    await desk.intake.edited(other)
+    assert await desk.inbox.waiting_count(desk.woken[0]) == 1
+    await desk.intake.edited(replace(other, sender=ANN))
+    assert await desk.inbox.waiting_count(desk.woken[0]) == 0
+
+
+async def test_a_store_that_refuses_is_told_to_the_adapter(desk: Desk) -> None:
+    """Then it must not confirm the event to its platform."""
+    desk.database.trap(Fate.REFUSED)
+    with pytest.raises(StorageError):
+        await desk.intake.accept(HELLO)
+    assert await desk.intake.accept(HELLO) is Acceptance.ACCEPTED
+
+
+async def test_a_bug_costs_one_event_and_not_the_channel(desk: Desk) -> None:
+    """B025, K07: whatever trips over an event, it is logged, and the adapter goes on to the next."""
+    desk.trips = True
+    await desk.intake.accept(HELLO)
+    press = ButtonPress(channel="test", presser=ANN, code="AAAA", button=Button.APPROVE, place=CHAT)
+    assert (await desk.intake.press(press)).outcome is PressOutcome.UNKNOWN
+    await desk.intake.moved(CHAT, "new")
+    assert desk.events.count("envelope.crashed") == 2
+    assert desk.events.count("press.crashed") == 1
+    desk.trips = False
+    assert await desk.intake.accept(replace(HELLO, event_id="e2", message_id="m2")) is Acceptance.ACCEPTED
+    assert (await desk.intake.press(press)).outcome is PressOutcome.APPROVED

@@ -1,0 +1,57 @@
+"""How many tokens something has, roughly, where no provider has counted them (pure; turn-engine spec K10)."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from zerobot.core.messages import AssistantMessage, Message, UserMessage
+
+CHARACTERS_A_TOKEN = 4
+"""Of ASCII; any other character counts as a token of its own."""
+
+
+def tokens_of(text: str) -> int:
+    """Tokens of a text."""
+    ascii_characters = len(text.encode("ascii", "ignore"))
+    return ascii_characters // CHARACTERS_A_TOKEN + (len(text) - ascii_characters)
+
+
+def estimate(messages: Iterable[Message]) -> int:
+    """Tokens of some messages, with the results of their calls."""
+    return sum(tokens_of(text) for message in messages for text in _texts(message))
+
+
+def used_tokens(messages: Sequence[Message], after: int, rest: int) -> int:
+    """Tokens of a request: what the provider has counted last, and an estimate of what came since.
+
+    Args:
+        messages: As they are sent.
+        after: Counts of messages up to this sequence number are of no use: the window has moved since.
+        rest: Tokens of the system prompt and the tools, for when nothing was counted.
+    """
+    since = 0
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage) and message.context_tokens and message.seq > after:
+            return message.context_tokens + since + sum(tokens_of(text) for text in _results(message))
+        since += estimate([message])
+    return since + rest
+
+
+def _texts(message: Message) -> Iterable[str]:
+    yield message.text
+    if isinstance(message, UserMessage):
+        yield message.note
+        yield message.memory
+        for file in message.files:
+            yield file.name + file.path
+        return
+    yield message.notice
+    for block in message.reasoning:
+        yield json.dumps(block, default=str)
+    for call in message.calls:
+        yield call.name
+        yield call.raw_arguments
+    yield from _results(message)
+
+
+def _results(message: AssistantMessage) -> Iterable[str]:
+    return (call.result.text for call in message.calls if call.result)
