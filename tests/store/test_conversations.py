@@ -68,7 +68,7 @@ async def test_what_is_not_there_is_none(conversations: Conversations) -> None:
     """Unknown ids change nothing and say so."""
     assert await conversations.get(ConversationId(5)) is None
     assert await conversations.find(ConversationKey(PLACE)) is None
-    assert not await conversations.reset(ConversationId(5))
+    assert await conversations.reset(ConversationId(5)) is None
     assert not await conversations.set_model(ConversationId(5), "main/x")
 
 
@@ -78,7 +78,7 @@ async def test_a_reset_hides_what_was_said(database: Database, conversations: Co
     conversation = await a_conversation(database)
     assert await said_in(database, conversation) == ["old"]
     (old,) = await conversations.export(conversation)
-    assert await conversations.reset(conversation)
+    assert await conversations.reset(conversation) == 0
     found = await conversations.get(conversation)
     assert found is not None
     assert (found.epoch, found.window_seq) == (1, int(str(old["seq"])) + 1)

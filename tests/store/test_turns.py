@@ -18,6 +18,7 @@ from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode, To
 from zerobot.core.places import Place
 from zerobot.core.usage import Usage
 from zerobot.store.approvals import Approvals
+from zerobot.store.conversations import Conversations
 from zerobot.store.database import Database, open_database
 from zerobot.store.inbox import Inbox
 from zerobot.store.outbox import Outbox
@@ -343,3 +344,20 @@ async def test_a_result_from_outside_marks_its_turn(journal: Journal) -> None:
     again = await journal.next()
     assert again is not None
     assert again.outside_content
+
+
+async def test_starting_afresh_leaves_alone_what_came_after_the_wish(journal: Journal) -> None:
+    """A message may follow /new so closely that its turn has begun already: it is neither dropped nor forgotten."""
+    old = await journal.begins()
+    await journal.turns.finish(old, DONE, None, (), 1)
+    await journal.accept(envelope("e2", text="dropped"))
+    command = await journal.inbox.accept(envelope("e3", text="/new"), Admission(everyone=True), is_command=True)
+    assert command.inbox_id is not None
+    await journal.accept(envelope("e4", text="kept"))
+    assert await journal.inbox.cancel_next(journal.conversation, before=command.inbox_id)
+    assert not await journal.inbox.cancel_next(journal.conversation, before=command.inbox_id)
+    later = await journal.next()
+    assert later is not None
+    assert not await journal.turns.asked_before(journal.conversation, command.inbox_id)
+    assert await Conversations(journal.database).reset(journal.conversation, before=command.inbox_id) == 0
+    assert [message.text for message in (await journal.turns.history(later)).messages] == ["kept"]

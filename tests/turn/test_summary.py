@@ -383,6 +383,17 @@ async def test_a_turn_that_goes_on_is_not_given_another_memory(house: House) -> 
     assert memories(house.model.last_request) == [""]
 
 
+async def test_a_step_without_a_word_counts_as_seen(house: House) -> None:
+    """A model that paused without a word has seen the input, although no message of it is there."""
+    house.settings.recall = forgets
+    house.model.answers(step("", finish=Finish.PAUSE), says("done"))
+    house.kill_at("Turns.record_step")
+    await house.user.says("tea")
+    house.settings.recall = recalls
+    await house.restart()
+    assert [memories(seen) for seen in house.model.requests] == [[""], [""]]
+
+
 async def from_outside(turn: Turn, text: str) -> MemoryBlock:
     """A memory that somebody else's text has made."""
     return MemoryBlock(text="<recalled_memory>\n- x\n</recalled_memory>", entries=(1,), outside_content=True)

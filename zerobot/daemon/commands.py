@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from zerobot.config.schema import AgentSettings
+from zerobot.core.channel import ChatCommand
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
-from zerobot.core.ids import ConversationId, ReplyId
+from zerobot.core.ids import ConversationId, InboxId, ReplyId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
-from zerobot.daemon.chat_commands import COMMANDS, CommandLine, read_command_line
+from zerobot.daemon.chat_commands import COMMANDS, read_command_line
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
@@ -67,73 +68,100 @@ class CommandWires:
     log: EventLog
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A command on its way."""
+
+    id: InboxId
+    envelope: InboundEnvelope
+    conversation: ConversationId
+    rest: str
+    """What follows the command's name."""
+
+
 class ChatCommands:
     """Carries out commands; each answers with a notice in its chat."""
 
     def __init__(self, wires: CommandWires) -> None:
         self._wires = wires
+        self._handlers: dict[str, Callable[[Asked], Awaitable[str]]] = {
+            "help": self._help,
+            "new": self._new,
+            "stop": self._stop,
+            "status": self._status,
+            "usage": self._usage,
+            "whoami": self._whoami,
+            "approve": self._approve,
+            "deny": self._deny,
+            "pair": self._pair,
+            "grants": self._grants,
+            "model": self._model,
+            "freeze": self._freeze,
+            "unfreeze": self._unfreeze,
+        }
+        assert self._handlers.keys() == {command.name for command in COMMANDS}, "each command has its handler"
 
     async def carry_out(self, waiting: WaitingCommand) -> None:
         """Carry out a stored command and mark it done. After a crash before that it is done again: all can be."""
         envelope = waiting.envelope
         line = read_command_line(envelope.text)
         if line is not None:
-            text = await self._answer(line, envelope, waiting.conversation)
+            asked = Asked(id=waiting.id, envelope=envelope, conversation=waiting.conversation, rest=line.rest)
+            text = await self._answer(line.command, asked)
             reply = await self._wires.books.inbox.answer_command(waiting, text)
             if reply is not None:
                 self._wires.answered(reply)
         else:
             await self._wires.books.inbox.command_done(waiting.id)
 
-    async def _answer(self, line: CommandLine, envelope: InboundEnvelope, conversation: ConversationId) -> str:
-        if line.command.operators_only and not self._is_operator(envelope):
-            return NOT_OPERATOR.format(who=envelope.sender)
-        handler = _HANDLERS[line.command.name]
-        self._wires.log("command.received", command=line.command.name, conversation=conversation)
+    async def _answer(self, command: ChatCommand, asked: Asked) -> str:
+        if command.operators_only and not self._is_operator(asked.envelope):
+            return NOT_OPERATOR.format(who=asked.envelope.sender)
+        self._wires.log("command.received", command=command.name, conversation=asked.conversation)
         try:
-            return await handler(self, line.rest, envelope, conversation)
+            return await self._handlers[command.name](asked)
         except ZerobotError as error:
-            self._wires.log("command.failed", level="warning", error=error, command=line.command.name)
+            self._wires.log("command.failed", level="warning", error=error, command=command.name)
             return error.user_text
         except Exception as error:  # noqa: BLE001 - a bug gets an answer too, and the command is not done for ever
-            self._wires.log("command.crashed", level="error", error=error, command=line.command.name)
+            self._wires.log("command.crashed", level="error", error=error, command=command.name)
             return ZerobotError.user_text
 
     def _is_operator(self, envelope: InboundEnvelope) -> bool:
         return self._wires.desk.is_operator(envelope.sender, envelope.place)
 
-    async def _may_steer(self, envelope: InboundEnvelope, conversation: ConversationId) -> bool:
+    async def _may_steer(self, asked: Asked) -> bool:
         """In a group, what is under way belongs to whoever asked for it, and to operators."""
-        if envelope.direct or self._is_operator(envelope):
+        if asked.envelope.direct or self._is_operator(asked.envelope):
             return True
-        opened = await self._wires.books.turns.open_turn(conversation)
-        return opened is None or opened.asker == envelope.sender
+        opened = await self._wires.books.turns.open_turn(asked.conversation)
+        return opened is None or opened.asker == asked.envelope.sender
 
-    async def _help(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        operator = self._is_operator(envelope)
+    async def _help(self, asked: Asked) -> str:
+        operator = self._is_operator(asked.envelope)
         shown = [command for command in COMMANDS if operator or not command.operators_only]
         lines = "\n".join(f"- `/{command.name}`: {command.summary}" for command in shown)
         return f"{HELP}\n\n{lines}"
 
-    async def _whoami(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        role = "an operator" if self._is_operator(envelope) else "a user"
-        return f"You are `{envelope.sender}`, {role}. This place is `{envelope.place}`."
+    async def _whoami(self, asked: Asked) -> str:
+        role = "an operator" if self._is_operator(asked.envelope) else "a user"
+        return f"You are `{asked.envelope.sender}`, {role}. This place is `{asked.envelope.place}`."
 
-    async def _status(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        found = await self._wires.books.conversations.get(conversation)
-        model = self._model_of(envelope.place.channel, found.model if found else "")
-        waiting = await self._wires.books.inbox.waiting_count(conversation)
-        opened = await self._wires.books.turns.open_turn(conversation)
+    async def _status(self, asked: Asked) -> str:
+        found = await self._wires.books.conversations.get(asked.conversation)
+        model = self._model_of(asked.envelope.place.channel, found.model if found else "")
+        waiting = await self._wires.books.inbox.waiting_count(asked.conversation)
+        opened = await self._wires.books.turns.open_turn(asked.conversation)
         doing = _DOING[opened.state] if opened else "idle"
         lines = [f"I am {doing} here; {waiting} messages wait.", f"Model: `{model}`."]
         if self._wires.access.policy().frozen:
             lines.append("All tools are frozen by an operator.")
         return "\n\n".join(lines)
 
-    async def _usage(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
+    async def _usage(self, asked: Asked) -> str:
         now = self._wires.clock.now()
         since = now - timedelta(days=USAGE_DAYS)
-        totals = await self._wires.books.usage.totals((), since=since, until=now, asker=envelope.sender)
+        totals = await self._wires.books.usage.totals((), since=since, until=now, asker=asked.envelope.sender)
         lines = [
             f"- `{each.model}`: {each.usage.input_tokens:,} tokens in, {each.usage.output_tokens:,} out, "
             f"{each.calls} calls, {cost_text(self._wires.costs.of_calls(each))}"
@@ -141,29 +169,33 @@ class ChatCommands:
         ]
         return f"Your last {USAGE_DAYS} days:\n\n" + ("\n".join(lines) or "nothing yet.")
 
-    async def _stop(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        if not await self._may_steer(envelope, conversation):
+    async def _stop(self, asked: Asked) -> str:
+        if not await self._may_steer(asked):
             return NOT_YOURS
-        stopped = await self._wires.dispatcher.stop(conversation)
+        if await self._wires.dispatcher.stop(asked.conversation, before=asked.id):
+            return "Stopping."
+        if await self._wires.books.inbox.cancel_next(asked.conversation, before=asked.id):
+            return "Stopped before I began."
+        # It may have begun just between the two.
+        stopped = await self._wires.dispatcher.stop(asked.conversation, before=asked.id)
         return "Stopping." if stopped else "There is nothing to stop."
 
-    async def _new(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        if not await self._may_steer(envelope, conversation):
+    async def _new(self, asked: Asked) -> str:
+        if not await self._may_steer(asked):
             return NOT_YOURS
-        # First what waits, so that none of it begins in the new history; what runs already stays out of that by itself.
-        dropped = await self._wires.books.inbox.cancel_waiting(conversation)
-        await self._wires.books.conversations.reset(conversation)
-        await self._wires.dispatcher.stop(conversation)
+        dropped = await self._wires.books.conversations.reset(asked.conversation, before=asked.id)
+        await self._wires.dispatcher.stop(asked.conversation, before=asked.id)
         return NEW + (DROPPED.format(count=dropped) if dropped else "")
 
-    async def _approve(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        return await self._decide(Button.APPROVE, rest, envelope)
+    async def _approve(self, asked: Asked) -> str:
+        return await self._decide(Button.APPROVE, asked)
 
-    async def _deny(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        return await self._decide(Button.DENY, rest, envelope)
+    async def _deny(self, asked: Asked) -> str:
+        return await self._decide(Button.DENY, asked)
 
-    async def _decide(self, button: Button, rest: str, envelope: InboundEnvelope) -> str:
-        code, _, reason = rest.partition(" ")
+    async def _decide(self, button: Button, asked: Asked) -> str:
+        envelope = asked.envelope
+        code, _, reason = asked.rest.partition(" ")
         if not code:
             return f"Which one? Write `/{button} CODE`, with the code that the request shows."
         press = ButtonPress(
@@ -177,9 +209,11 @@ class ChatCommands:
         )
         return (await self._wires.desk.press(press)).text
 
-    async def _pair(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        if rest:
-            let_in = await self._wires.books.pairings.approve(rest, envelope.sender, self._wires.clock.now())
+    async def _pair(self, asked: Asked) -> str:
+        if asked.rest:
+            let_in = await self._wires.books.pairings.approve(
+                asked.rest, asked.envelope.sender, self._wires.clock.now()
+            )
             if let_in is None:
                 return "That code is wrong, used or too old; or too many wrong ones were typed lately."
             if let_in.chat:
@@ -192,56 +226,38 @@ class ChatCommands:
         ]
         return "\n".join(lines) or "Nobody has asked to be let in."
 
-    async def _grants(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:
-        words = rest.split()
+    async def _grants(self, asked: Asked) -> str:
+        words = asked.rest.split()
         if len(words) == 2 and words[0] == "revoke" and words[1].isdecimal():
-            gone = await self._wires.books.grants.revoke(int(words[1]), envelope.sender)
+            gone = await self._wires.books.grants.revoke(int(words[1]), asked.envelope.sender)
             return "Revoked." if gone else "There is no such grant."
-        active = await self._wires.books.grants.active(conversation, self._wires.clock.now())
+        active = await self._wires.books.grants.active(asked.conversation, self._wires.clock.now())
         lines = [
             f"- {g.id}: `{g.tool}` `{g.pattern or '*'}` until {g.expires_at[:10]}, by {g.granted_by}" for g in active
         ]
         return "\n".join(lines) or "Nothing is granted in this chat."
 
-    async def _model(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:
-        if rest and not self._wires.models.knows(rest):
+    async def _model(self, asked: Asked) -> str:
+        if asked.rest and not self._wires.models.knows(asked.rest):
             return (
                 "I know no such provider. Write `/model PROVIDER/MODEL`, the provider being a table of `[providers]`."
             )
-        if rest:
-            await self._wires.books.conversations.set_model(conversation, rest)
-        found = await self._wires.books.conversations.get(conversation)
-        return f"Model: `{self._model_of(envelope.place.channel, found.model if found else '')}`."
+        if asked.rest:
+            await self._wires.books.conversations.set_model(asked.conversation, asked.rest)
+        found = await self._wires.books.conversations.get(asked.conversation)
+        return f"Model: `{self._model_of(asked.envelope.place.channel, found.model if found else '')}`."
 
     def _model_of(self, channel: str, chosen: str) -> str:
         return str(self._wires.models.route(self._wires.agent_for(channel), chosen).choices[0])
 
-    async def _freeze(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        await self._throw(envelope.sender, frozen=True)
+    async def _freeze(self, asked: Asked) -> str:
+        await self._throw(asked.envelope.sender, frozen=True)
         return "Frozen: no tool runs until /unfreeze."
 
-    async def _unfreeze(self, rest: str, envelope: InboundEnvelope, conversation: ConversationId) -> str:  # noqa: ARG002
-        await self._throw(envelope.sender, frozen=False)
+    async def _unfreeze(self, asked: Asked) -> str:
+        await self._throw(asked.envelope.sender, frozen=False)
         return "Tools may run again, within their rules."
 
     async def _throw(self, by: Identity, *, frozen: bool) -> None:
         await self._wires.access.freeze(frozen=frozen)
         await self._wires.books.audit.note(str(by), "freeze" if frozen else "unfreeze", "tools")
-
-
-Handler = Callable[[ChatCommands, str, InboundEnvelope, ConversationId], Awaitable[str]]
-_HANDLERS: dict[str, Handler] = {
-    "help": ChatCommands._help,  # noqa: SLF001 - its own table
-    "new": ChatCommands._new,  # noqa: SLF001
-    "stop": ChatCommands._stop,  # noqa: SLF001
-    "status": ChatCommands._status,  # noqa: SLF001
-    "usage": ChatCommands._usage,  # noqa: SLF001
-    "whoami": ChatCommands._whoami,  # noqa: SLF001
-    "approve": ChatCommands._approve,  # noqa: SLF001
-    "deny": ChatCommands._deny,  # noqa: SLF001
-    "pair": ChatCommands._pair,  # noqa: SLF001
-    "grants": ChatCommands._grants,  # noqa: SLF001
-    "model": ChatCommands._model,  # noqa: SLF001
-    "freeze": ChatCommands._freeze,  # noqa: SLF001
-    "unfreeze": ChatCommands._unfreeze,  # noqa: SLF001
-}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
 from zerobot.core.events import Outcome, StopReason
-from zerobot.core.ids import ConversationId, TurnId
+from zerobot.core.ids import ConversationId, InboxId, TurnId
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.delivery.draft import View
 from zerobot.delivery.line import TurnRef
@@ -79,9 +79,19 @@ class Dispatcher:
             worker = self._group.create_task(self._work(conversation), name=f"conversation {conversation}")
             self._workers[conversation] = worker
 
-    async def stop(self, conversation: ConversationId) -> bool:
-        """Stop the running or paused turn of a conversation, at once; False when there is none."""
+    async def stop(self, conversation: ConversationId, before: InboxId | None = None) -> bool:
+        """Stop the running or paused turn of a conversation, at once.
+
+        Args:
+            conversation: Its id.
+            before: Only if the turn answers something that came before this input; None: whatever it answers.
+
+        Returns:
+            Whether there was something to stop.
+        """
         async with self._taking:
+            if before is not None and not await self._wires.turns.asked_before(conversation, before):
+                return False
             signal = self._running.get(conversation)
             if signal is not None:
                 return signal.request(StopCause.USER)

@@ -4,109 +4,101 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, quote_plus
+
+from zerobot.security.secret_forms import (
+    BLOCK_BEGIN,
+    BLOCK_BODY,
+    BLOCK_END,
+    CONTEXT,
+    KEY,
+    NO_BLOCK_BODY,
+    is_secret,
+)
 
 MASK = "[redacted]"
 
 MIN_SECRET = 8
 """Characters; a shorter configured secret would mask half of every text. The daemon warns of it at the start."""
 
-# Forms of keys that their providers document, or that are seen in the wild. Each has a beginning that ordinary text
-# does not have, and a length. `(?<![\w-])` keeps `task-…` from being read as `sk-…`. Looking ahead is bounded
-# everywhere, so that the time stays linear whatever the text is.
-_KEYS = (
-    r"sk-(?:proj|svcacct|admin|None)-[\w-]{20,}",
-    r"sk-ant-[a-z]{2,10}\d{0,3}-[\w-]{20,}",
-    r"sk-or-v1-[0-9a-f]{32,}",
-    r"sk-(?=[\w-]{0,200}\d)[A-Za-z0-9_]{24,}[\w-]*",
-    r"GOCSPX-[\w-]{20,}",
-    r"AIza[\w-]{30,}",
-    r"ya29\.[\w.-]{20,}",
-    r"gsk_\w{30,}",
-    r"hf_(?=\w{0,200}\d|\w{0,200}[A-Z])[A-Za-z0-9]{25,}",
-    r"pplx-[A-Za-z0-9]{30,}",
-    r"(?:tvly|xai|nvapi|r8|co|fw|csk|jina|e2b|lin_api|secret|dapi|glc|sntrys|rnd|rpa)[-_](?=[\w-]{0,200}\d)[\w-]{28,}",
-    r"r8_\w{30,}",
-    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12}[A-Z0-9]{4}",
-    r"gh[pousr]_[A-Za-z0-9]{30,}",
-    r"github_pat_\w{30,}",
-    r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[\w-]{18,}",
-    r"xox[abeoprs]-(?:\d+-){1,4}[\w-]{8,}",
-    r"xox[bpars]-[\w-]{24,}",
-    r"xapp-\d-[\w-]{20,}",
-    r"xoxe\.xox[bp]-\d-[\w-]{20,}",
-    r"(?:mfa\.)?[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6,7}\.[\w-]{27,}",
-    r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",
-    r"whsec_[A-Za-z0-9+/=]{24,}",
-    r"SG\.[\w-]{16,}\.[\w-]{30,}",
-    r"key-[0-9a-f]{32}",
-    r"npm_[A-Za-z0-9]{30,}",
-    r"pypi-[\w-]{40,}",
-    r"dckr_(?:pat|oat)_[\w-]{20,}",
-    r"do[oprt]_v1_[0-9a-f]{40,}",
-    r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
-    r"ntn_[A-Za-z0-9]{30,}",
-    r"(?:dop|hvs|hvb|vlt|ATATT|ATCTT|PMAK|NRAK|phc|phx|sbp|sqp|tfp|figd|rubygems|cio|pat)[-_.](?=[\w.=-]{0,200}\d)[\w.=-]{24,}",
-    r"AGE-SECRET-KEY-1[0-9A-Z]{50,}",
-    r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}",
-    r"bot\d{6,12}:[\w-]{30,}",
-    r"\d{6,12}:AA[\w-]{30,}",
-)
-_KEY = re.compile(r"(?<![\w-])(?:" + "|".join(_KEYS) + ")")
+LONGEST_PIECE = 512
+"""Characters; a longer form of a configured secret is searched for in pieces, so that no stream is held back longer."""
 
-# A whole private key, or what there is of one whose end is cut off. In JSON its line ends are `\n`.
-_PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:[A-Za-z0-9+/=\s:,.\-]|\\n|\\r)*?(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\\n)?|\Z|"
-    r"(?=[^A-Za-z0-9+/=\s:,.\-\\]))"
-)
+_KEY = re.compile(KEY, re.ASCII)
+_CONTEXT = re.compile(CONTEXT, re.ASCII)
 
-# Known only by what stands around them; the group is what is masked.
-_CONTEXTS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?<=://)(?:[\w.%+~-]*):([\w.%+~!$&*=-]{3,})(?=@[\w.\[-])",
-        r"(?i)\bauthorization[\"']?\s*[:=]\s*[\"']?(?:basic|bearer|token|bot)\s+([\w.+/=~-]{8,})",
-        r"(?i)\bbearer\s+([\w.+/=~-]{20,})",
-        r"https://hooks\.[\w.-]{1,80}/(?:services|workflows)/([\w/-]{20,})",
-        r"/api/webhooks/\d+/([\w-]{30,})",
-        r"(?i)otpauth://[^\s]{0,300}?[?&]secret=([A-Z2-7]{16,}=*)",
-        r"(?i)[?&](?:access_token|api_key|apikey|token|sig|signature|client_secret|password)=([\w.%~+-]{8,})",
-    )
-)
+# A whole private key, or what there is of one whose end is cut off.
+_BLOCK = re.compile(rf"{BLOCK_BEGIN}(?:{BLOCK_BODY})*?(?:{BLOCK_END}(?:\\n)?|\\?\Z|(?={NO_BLOCK_BODY}))")
 
-# `NAME_API_KEY = value`: only a value with letters and digits that does not go on as code.
-_ASSIGNED = re.compile(
-    r"(?i)(?<![a-z0-9])(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|secret"
-    r"|api[_-]?token|auth[_-]?token|access[_-]?token|refresh[_-]?token|token|password|passwd|passphrase)"
-    r"[\"']?\s*[=:]\s*[\"']?([A-Za-z0-9_\-./+~@%=]{8,})(?![\w(\[{.…*])"
-)
-_CODE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|\.{0,2}/|https?:|\d+(?:\.\d+)*\Z")
+Span = tuple[int, int]
+"""From where to where in a text."""
 
 
 class Redactor:
-    """Masks exact secrets in every form in which they may show, then known key forms, then what the context betrays."""
+    """Masks exact secrets in every form in which they may show, known key forms, and what the context betrays."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = sorted({form for secret in secrets for form in forms_of(secret)}, key=len, reverse=True)
-        self._exact = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self.forms = known_forms(secrets)
+        """The texts that are searched for as they are, longest first."""
+        self._exact = one_of(self.forms)
 
     def clean(self, text: str) -> str:
         """Return a text without secrets. A mask covers only the secret: words, quotes and shell text around it stay."""
+        return masked(text, list(self._spans(text)))
+
+    def _spans(self, text: str) -> Iterator[Span]:
         if self._exact is not None:
-            text = self._exact.sub(MASK, text)
+            yield from (found.span() for found in self._exact.finditer(text))
         if "PRIVATE KEY" in text:
-            text = _PEM.sub(MASK, text)
-        text = _KEY.sub(MASK, text)
-        for context in _CONTEXTS:
-            text = context.sub(_mask_group, text)
-        return _ASSIGNED.sub(_mask_assigned, text)
+            yield from (found.span() for found in _BLOCK.finditer(text))
+        yield from (found.span() for found in _KEY.finditer(text))
+        yield from (found.span(found.lastindex or 0) for found in _CONTEXT.finditer(text) if is_secret(found))
+
+
+def masked(text: str, spans: Sequence[Span]) -> str:
+    """Put a mask in place of each span; spans that overlap get one."""
+    if not spans:
+        return text
+    pieces = []
+    at = 0
+    for start, end in joined(spans):
+        pieces += [text[at:start], MASK]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, those that overlap made one."""
+    result: list[Span] = []
+    for start, end in sorted(spans):
+        if result and start < result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return result
 
 
 def too_short(secrets: Iterable[str]) -> bool:
     """Whether a configured secret is so short that it is not searched for."""
     return any(0 < len(secret) < MIN_SECRET for secret in secrets)
+
+
+def known_forms(secrets: Iterable[str]) -> tuple[str, ...]:
+    """All texts in which some secrets may show, in pieces of at most `LONGEST_PIECE`; longest first."""
+    forms = {piece for secret in secrets for form in forms_of(secret) for piece in _pieces(form)}
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def one_of(forms: Sequence[str]) -> re.Pattern[str] | None:
+    """What finds any of some texts, the longest where several begin; None when there are none."""
+    return re.compile("|".join(map(re.escape, forms))) if forms else None
+
+
+def _pieces(form: str) -> Iterator[str]:
+    count = -(-len(form) // LONGEST_PIECE)
+    size = -(-len(form) // count)
+    return (form[at : at + size] for at in range(0, len(form), size))
 
 
 def forms_of(secret: str) -> Iterator[str]:
@@ -132,18 +124,3 @@ def _base64_forms(data: bytes) -> Iterator[str]:
             sure = inner[: len(inner) // 3 * 3]
             if len(sure) >= MIN_SECRET - 2:
                 yield encode(sure).decode("ascii")
-
-
-def _mask_group(match: re.Match[str]) -> str:
-    if MASK in match[0]:
-        return match[0]
-    start, end = match.start(1) - match.start(), match.end(1) - match.start()
-    return match[0][:start] + MASK + match[0][end:]
-
-
-def _mask_assigned(match: re.Match[str]) -> str:
-    value = match[1]
-    looks_random = re.search(r"\d", value) and re.search(r"[A-Za-z]", value)
-    if not looks_random or _CODE.match(value) or "..." in value:
-        return match[0]
-    return _mask_group(match)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, InboxId
 from zerobot.core.places import ConversationKey, Place
 from zerobot.store.columns import moment, moment_or_none, place_columns, place_of, stamp
 from zerobot.store.database import Database
@@ -60,10 +60,28 @@ _LIST = """
         (SELECT t.state FROM turns t WHERE t.conversation_id = c.id AND t.state <> 'finished') AS turn_state
     FROM conversations c ORDER BY c.id
 """
+MAX_ID = 2**63 - 1
+"""Above every row id of SQLite."""
+
+_CANCEL_WAITING = """
+    UPDATE inbox SET state = 'cancelled', envelope = ''
+    WHERE conversation_id = :conversation AND state = 'waiting' AND id < :before
+"""
 _RESET = """
     UPDATE conversations SET epoch = epoch + 1,
         window_seq = 1 + coalesce((SELECT max(id) FROM messages WHERE conversation_id = :conversation), 0)
     WHERE id = :conversation
+"""
+# A message that came after the wish to start afresh may have begun its turn already: it belongs to the new epoch.
+_TAKE_ALONG = """
+    UPDATE turns SET epoch = epoch + 1
+    WHERE conversation_id = :conversation AND state <> 'finished'
+        AND EXISTS (SELECT 1 FROM inbox WHERE turn_id = turns.id)
+        AND NOT EXISTS (SELECT 1 FROM inbox WHERE turn_id = turns.id AND id < :before)
+    RETURNING id
+"""
+_SEE_AGAIN = """
+    UPDATE conversations SET window_seq = (SELECT min(id) FROM messages WHERE turn_id = :turn) WHERE id = :conversation
 """
 _SET_MODEL = "UPDATE conversations SET model = :model WHERE id = :conversation"
 _EXPORT_MESSAGES = "SELECT * FROM messages WHERE conversation_id = :conversation ORDER BY id"
@@ -98,9 +116,28 @@ class Conversations:
         values = place_columns(place)
         return await self._database.read(lambda db: [conversation_of(row) for row in db.execute(_AT, values)])
 
-    async def reset(self, conversation: ConversationId) -> bool:
-        """Start afresh: what was said stays stored, but the model sees none of it. False: no such conversation."""
-        return await self._change(_RESET, conversation=conversation)
+    async def reset(self, conversation: ConversationId, before: InboxId | None = None) -> int | None:
+        """Start afresh: what was said stays stored, but the model sees none of it, and what waits is cancelled.
+
+        Args:
+            conversation: Its id.
+            before: Only inputs that came before this one are touched; None: all.
+
+        Returns:
+            How many waiting inputs were cancelled; None: there is no such conversation.
+        """
+        values = {"conversation": conversation, "before": MAX_ID if before is None else before}
+
+        def transaction(db: sqlite3.Connection) -> int | None:
+            cancelled = db.execute(_CANCEL_WAITING, values).rowcount
+            if db.execute(_RESET, values).rowcount == 0:
+                return None
+            later = db.execute(_TAKE_ALONG, values).fetchone()
+            if later is not None:
+                db.execute(_SEE_AGAIN, values | {"turn": later["id"]})
+            return cancelled
+
+        return await self._database.write(transaction)
 
     async def set_model(self, conversation: ConversationId, model: str) -> bool:
         """Choose the model of a conversation; empty: the agent's again. False: no such conversation."""

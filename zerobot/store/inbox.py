@@ -58,8 +58,10 @@ _EDITABLE = """
 """
 _REPLACE = "UPDATE inbox SET envelope = :envelope WHERE id = :id"
 _CANCEL = "UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = :id"
-_CANCEL_WAITING = """
-    UPDATE inbox SET state = 'cancelled', envelope = '' WHERE conversation_id = :conversation AND state = 'waiting'
+_CANCEL_NEXT = """
+    UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = (
+        SELECT min(id) FROM inbox WHERE conversation_id = :conversation AND state = 'waiting' AND id < :before
+    )
 """
 _COMMANDS = "SELECT id, conversation_id, envelope FROM inbox WHERE state = 'command' ORDER BY id"
 _COMMAND_DONE = "UPDATE inbox SET state = 'done' WHERE id = :id AND state = 'command'"
@@ -139,11 +141,10 @@ class Inbox:
 
         return await self._database.write(transaction)
 
-    async def cancel_waiting(self, conversation: ConversationId) -> int:
-        """Cancel the inputs that wait in a conversation; returns how many there were."""
-        return await self._database.write(
-            lambda db: db.execute(_CANCEL_WAITING, {"conversation": conversation}).rowcount
-        )
+    async def cancel_next(self, conversation: ConversationId, before: InboxId) -> bool:
+        """Cancel the oldest input that waits in a conversation, if it came before `before`; False: there is none."""
+        values = {"conversation": conversation, "before": before}
+        return await self._database.write(lambda db: db.execute(_CANCEL_NEXT, values).rowcount == 1)
 
     async def commands_waiting(self) -> list[WaitingCommand]:
         """Commands that were accepted and not carried out, oldest first."""

@@ -50,6 +50,10 @@ BEGIN = """
     VALUES (:id, :conversation, :epoch, :origin, :asker, :asker_name, :reply_to, 'running', :preface, :now)
 """
 TAKE = "UPDATE inbox SET state = 'taken', turn_id = :turn WHERE id = :id"
+ASKED_BEFORE = """
+    SELECT 1 FROM turns t JOIN inbox i ON i.turn_id = t.id
+    WHERE t.conversation_id = :conversation AND t.state <> 'finished' AND i.id < :before
+"""
 SET_STATE = "UPDATE turns SET state = :state WHERE id = :turn AND state <> 'finished'"
 # Only crashes in a row count: a turn that came this far is not what brings the process down.
 SET_ASIDE = "UPDATE turns SET state = :state, crashes = 0 WHERE id = :turn AND state <> 'finished'"
@@ -158,6 +162,11 @@ class Turns:
             return turn, [approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn]
 
         return await self._database.write(transaction)
+
+    async def asked_before(self, conversation: ConversationId, before: InboxId) -> bool:
+        """Whether the open turn of a conversation answers something that came before `before`; False also for none."""
+        values = {"conversation": conversation, "before": before}
+        return await self._database.read(lambda db: db.execute(ASKED_BEFORE, values).fetchone() is not None)
 
     async def open_turn(self, conversation: ConversationId) -> OpenTurn | None:
         """Who asked for what is under way in a conversation, and how far it is; None when it is idle."""
