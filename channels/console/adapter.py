@@ -93,7 +93,8 @@ class ConsoleChannel:
         """
         await self._somebody()
         sent = SentMessage(message.place, uuid.uuid4().hex)
-        self._seats.tell(_message("message", sent, message.body) | {"reply_to": message.reply_to} | self._file(message))
+        more = {"reply_to": message.reply_to, "growing": message.growing}
+        self._seats.tell(_message("message", sent, message.body) | more | self._file(message))
         return sent
 
     async def edit(self, sent: SentMessage, body: MessageBody) -> None:

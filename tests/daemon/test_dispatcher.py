@@ -49,6 +49,7 @@ class Shift:
             supersedes=lambda _: False,
             view=lambda _: NotingView(house),
             approvals_changed=lambda: None,
+            channels={"fake", "pigeon", "test"},
             queued_behind=self._told,
             clock=SystemClock(),
             log=self._log,

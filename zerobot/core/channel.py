@@ -48,6 +48,8 @@ class OutboundMessage:
     """The platform's id of the message that this one answers."""
     file: OutboundFile | None = None
     """Sent instead of the body's text, which is its caption."""
+    growing: bool = False
+    """A draft: edits follow, the last one when its turn ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The composition root: builds everything once, runs it, and takes it down in order."""
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,11 +23,12 @@ from zerobot.daemon.chat_commands import COMMANDS
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
 from zerobot.daemon.control_handlers import control_handlers
-from zerobot.daemon.engine import Engine, House, build_engine
 from zerobot.daemon.housekeeping import keep_house
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import ChannelIntake
 from zerobot.daemon.logs import stderr_log
+from zerobot.daemon.parts import Foundation, Parts, build_parts
+from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.filenames import safe_name
 from zerobot.security.redact import Redactor
@@ -52,7 +52,7 @@ async def run_daemon(
     only_channels: tuple[str, ...] | None = None,
     extra_channels: ExtraChannels | None = None,
     stop: asyncio.Event | None = None,
-    started: "asyncio.Future[Engine] | None" = None,
+    started: "asyncio.Future[Parts] | None" = None,
     log: EventLog | None = None,
     command: str = "zerobot run",
 ) -> None:
@@ -85,7 +85,7 @@ async def run_daemon(
         async with _signals(stop) as asked, open_database(state.database_path) as opened, HttpClients() as http:
             database = ObservedDatabase(opened)
             services = _services(database, http, clock, log)
-            house = House(
+            foundation = Foundation(
                 config=config,
                 state=state,
                 database=database,
@@ -96,57 +96,60 @@ async def run_daemon(
                 log=log,
             )
             try:
-                engine = build_engine(house)
+                parts = build_parts(foundation)
                 operators = config.settings.operators.identities
-                alarm = StorageAlarm(database, engine.delivery, operators, clock, log)
-                await _run(engine, alarm, asked, started)
+                alarm = StorageAlarm(database, parts.delivery, operators, clock, log)
+                await _run(parts, alarm, asked, started)
             finally:
-                for each in house.channels.values():
-                    with contextlib.suppress(Exception):  # a platform that is gone must not keep the others open
+                for each in foundation.channels.values():
+                    # A platform that is gone must not keep the others open.
+                    with fenced(log, "channel.close_failed", "warning", channel=each.name):
                         await each.channel.close()
     log("daemon.stopped")
 
 
 async def _run(
-    engine: Engine, alarm: StorageAlarm, asked: asyncio.Event, started: "asyncio.Future[Engine] | None"
+    parts: Parts, alarm: StorageAlarm, asked: asyncio.Event, started: "asyncio.Future[Parts] | None"
 ) -> None:
     """Run the parts until somebody asks to stop; then take in nothing, finish what can be finished, leave the rest."""
-    house = engine.house
-    await engine.access.load()
-    intakes = {name: _intake(engine, each) for name, each in house.channels.items()}
+    foundation = parts.foundation
+    await parts.access.load()
+    intakes = {name: _intake(parts, each) for name, each in foundation.channels.items()}
     async with (
-        control_socket(house.state.socket_path, control_handlers(engine), house.log),
+        control_socket(foundation.state.socket_path, control_handlers(parts), foundation.log),
         asyncio.TaskGroup() as group,
     ):
-        parts = [
-            group.create_task(engine.delivery.run(), name="delivery"),
-            group.create_task(engine.desk.run(), name="desk"),
-            group.create_task(engine.dispatcher.run(), name="dispatcher"),
-            group.create_task(engine.lane.run(), name="commands"),
-            group.create_task(keep_house(house, engine.books.inbox), name="housekeeping"),
+        services = [
+            group.create_task(parts.delivery.run(), name="delivery"),
+            group.create_task(parts.desk.run(), name="desk"),
+            group.create_task(parts.dispatcher.run(), name="dispatcher"),
+            group.create_task(parts.lane.run(), name="commands"),
+            group.create_task(keep_house(foundation, parts.books.inbox), name="housekeeping"),
             group.create_task(alarm.run(), name="storage alarm"),
         ]
-        receiving = group.create_task(engine.supervisor.run(intakes), name="channels")
-        announcing = group.create_task(_announce(engine, started), name="announcing")
+        receiving = group.create_task(parts.supervisor.run(intakes), name="channels")
+        announcing = group.create_task(_announce(parts, started), name="announcing")
         await asked.wait()
-        house.log("daemon.stopping", turns=engine.dispatcher.running)
+        foundation.log("daemon.stopping", turns=parts.dispatcher.running)
         announcing.cancel()
         receiving.cancel()
-        await engine.dispatcher.drain(house.config.settings.daemon.shutdown_grace)
-        await engine.delivery.drain(DELIVERY_GRACE)
-        await engine.strays.close(STRAY_PATIENCE)
-        for part in parts:
-            part.cancel()
+        await parts.dispatcher.drain(foundation.config.settings.daemon.shutdown_grace)
+        await parts.delivery.drain(DELIVERY_GRACE)
+        await parts.strays.close(STRAY_PATIENCE)
+        for service in services:
+            service.cancel()
 
 
-async def _announce(engine: Engine, started: "asyncio.Future[Engine] | None") -> None:
-    await engine.supervisor.ready()
-    house = engine.house
-    if not house.config.settings.operators.users:
-        house.log("config.warning", level="warning", text="[operators] users is empty: supervised tools are refused")
-    house.log("daemon.ready", parked=sorted(engine.supervisor.parked), channels=sorted(engine.supervisor.health()))
+async def _announce(parts: Parts, started: "asyncio.Future[Parts] | None") -> None:
+    await parts.supervisor.ready()
+    foundation = parts.foundation
+    if not foundation.config.settings.operators.users:
+        foundation.log(
+            "config.warning", level="warning", text="[operators] users is empty: supervised tools are refused"
+        )
+    foundation.log("daemon.ready", parked=sorted(parts.supervisor.parked), channels=sorted(parts.supervisor.health()))
     if started is not None and not started.done():
-        started.set_result(engine)
+        started.set_result(parts)
 
 
 ServicesFor = Callable[[str], ChannelServices]
@@ -194,12 +197,12 @@ def _open(kind: ChannelKind, settings: BaseModel, services: ChannelServices) -> 
         raise ConfigError([f"channels.{services.name}: its library is missing; pip install '{package}'"]) from error
 
 
-def _intake(engine: Engine, opened: OpenChannel) -> ChannelIntake:
-    house = engine.house
-    settings = house.config.settings
+def _intake(parts: Parts, opened: OpenChannel) -> ChannelIntake:
+    foundation = parts.foundation
+    settings = foundation.config.settings
     table = settings.channels.get(opened.name, ChannelSettings())
     platform = opened.kind.name
-    local = house.local_operator
+    local = foundation.local_operator
     listed = [user for user in table.allowed_users if user != "*"]
     admission = Admission(
         identities=frozenset(Identity(platform, user) for user in listed if not user.startswith("@")),
@@ -208,7 +211,7 @@ def _intake(engine: Engine, opened: OpenChannel) -> ChannelIntake:
         pairing=table.pairing,
         operators=frozenset(settings.operators.identities) | ({local} if local else set()),
     )
-    return ChannelIntake(opened.name, admission, engine.intake, require_mention=table.require_mention)
+    return ChannelIntake(opened.name, admission, parts.intake, require_mention=table.require_mention)
 
 
 @asynccontextmanager

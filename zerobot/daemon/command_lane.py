@@ -55,6 +55,8 @@ class CommandLane:
 
     def _queue(self, group: asyncio.TaskGroup, command: WaitingCommand) -> None:
         queue = self._queues.setdefault(command.conversation, [])
+        if any(each.id == command.id for each in queue):
+            return
         queue.append(command)
         if len(queue) == 1:
             group.create_task(self._work(command.conversation), name=f"commands {command.conversation}")

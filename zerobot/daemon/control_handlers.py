@@ -7,8 +7,8 @@ from zerobot.core.places import Place
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.control import ControlError, Exchange, Handler, Params, Result
 from zerobot.daemon.costs import Costs
-from zerobot.daemon.engine import Engine
 from zerobot.daemon.operations import Operation, Operations
+from zerobot.daemon.parts import Parts
 from zerobot.store.approvals import Decided
 from zerobot.store.pairing import Pairing
 
@@ -18,44 +18,46 @@ WELCOME = "You are in. Write to me whenever you like; /help says more."
 class DaemonEffects:
     """What this daemon does about what an operation has stored. `operations.Effects`."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     async def decided(self, decided: Decided) -> None:
         """The prompts are settled, and the turn goes on."""
-        self._engine.desk.decided_elsewhere(decided)
+        self._parts.desk.decided_elsewhere(decided)
 
     async def let_in(self, pairing: Pairing) -> None:
         """Somebody was let in and is told so."""
         if pairing.chat:
-            await self._engine.delivery.notice(Place(pairing.channel, pairing.chat), WELCOME)
+            await self._parts.delivery.notice(Place(pairing.channel, pairing.chat), WELCOME)
 
     async def reset(self, conversation: ConversationId) -> None:
         """What runs in the conversation is stopped."""
-        await self._engine.dispatcher.stop(conversation)
+        await self._parts.dispatcher.stop(conversation)
 
     async def freeze(self, *, frozen: bool) -> None:
         """The switch holds from now on."""
-        await self._engine.access.freeze(frozen=frozen)
+        await self._parts.access.freeze(frozen=frozen)
 
 
-def control_handlers(engine: Engine) -> dict[str, Handler]:
+def control_handlers(parts: Parts) -> dict[str, Handler]:
     """The methods of the control socket by name."""
-    house = engine.house
-    costs = Costs(house.config, engine.books.usage)
-    operations = Operations(database=house.database, effects=DaemonEffects(engine), costs=costs, clock=house.clock)
+    foundation = parts.foundation
+    costs = Costs(foundation.config, parts.books.usage)
+    operations = Operations(
+        database=foundation.database, effects=DaemonEffects(parts), costs=costs, clock=foundation.clock
+    )
     handlers = {name: _handler(operation) for name, operation in operations.table().items()}
 
     async def chat(params: Params, exchange: Exchange) -> Result:  # noqa: ARG001 - a terminal brings nothing but itself
-        for each in house.channels.values():
+        for each in foundation.channels.values():
             if isinstance(each.channel, TakesTerminals):
                 await each.channel.attach(exchange)
                 return {}
         raise ControlError("refused", "this daemon serves no terminals")
 
     async def health(params: Params, exchange: Exchange) -> Result:  # noqa: ARG001
-        states: Mapping[str, object] = engine.supervisor.health()
-        return {"channels": states, "turns": engine.dispatcher.running}
+        states: Mapping[str, object] = parts.supervisor.health()
+        return {"channels": states, "turns": parts.dispatcher.running}
 
     return {**handlers, "chat.open": chat, "health": health}
 

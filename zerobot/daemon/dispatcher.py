@@ -1,12 +1,12 @@
 """One worker a conversation, first in first out, and a cap on the turns that run at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
-from zerobot.core.events import Outcome, StopReason
+from zerobot.core.events import Final, Outcome, StopReason
 from zerobot.core.ids import ConversationId, InboxId, TurnId
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.delivery.draft import View
@@ -31,6 +31,8 @@ class DispatcherWires:
     kit: Callable[[Turn], TurnKit]
     """The kit for a turn: that of the agent of its channel."""
     supersedes: Supersedes
+    channels: Collection[str]
+    """The open ones; what was said on others waits until they are open again."""
     view: Callable[[TurnRef], View]
     approvals_changed: Callable[[], None]
     """Approvals were stored or withdrawn: prompts are to be shown or settled."""
@@ -101,8 +103,10 @@ class Dispatcher:
             stopped = self._running[conversation] = StopSignal()
         self._wires.approvals_changed()
         stopped.request(StopCause.USER)
-        await self._run(taken[0], stopped)
-        self.wake(conversation)
+        try:
+            await self._run(taken[0], stopped)
+        finally:
+            self.wake(conversation)
         return True
 
     @property
@@ -123,14 +127,23 @@ class Dispatcher:
             await asyncio.wait(left)
 
     async def _work(self, conversation: ConversationId) -> None:
-        """Work on one conversation until it has nothing to do. Ends without an await after its last look."""
+        """Work on one conversation until it has nothing to do. Ends without an await after its last look.
+
+        What goes wrong, in the store or by a bug, is tried again from what is stored, ever more slowly.
+        """
+        faults = 0
         try:
             while conversation in self._again and not self._halt.is_set():
                 self._again.discard(conversation)
-                while await self._work_once(conversation):
-                    pass
-        except Exception as error:  # noqa: BLE001 - one conversation's fault must not end the work on all others
-            self._wires.log("conversation.crashed", level="error", error=error, conversation=conversation)
+                try:
+                    while await self._work_once(conversation):
+                        faults = 0
+                except Exception as error:  # noqa: BLE001 - one conversation's fault must not end the work on all others
+                    event = "storage.failed" if isinstance(error, StorageError) else "conversation.crashed"
+                    self._wires.log(event, level="error", error=error, conversation=conversation)
+                    self._again.add(conversation)
+                    faults += 1
+                    await self._rest(min(2.0 ** (faults - 1), LONGEST_WAIT))
         finally:
             self._workers.pop(conversation, None)
 
@@ -139,7 +152,7 @@ class Dispatcher:
         async with self._slots:
             if self._halt.is_set():
                 return False
-            work = await self._next(conversation)
+            work = await self._take(conversation)
             if work.superseded is not None:
                 self._superseded(work.superseded)
             if work.turn is not None:
@@ -152,24 +165,12 @@ class Dispatcher:
             return True
         return False
 
-    async def _next(self, conversation: ConversationId) -> NextWork:
-        wait = 1.0
-        while True:
-            try:
-                return await self._take(conversation)
-            except StorageError as error:
-                self._wires.log("storage.failed", level="error", error=error, conversation=conversation)
-            await self._rest(wait)
-            if self._halt.is_set():
-                return NextWork(None)
-            wait = min(wait * 2, LONGEST_WAIT)
-
     async def _take(self, conversation: ConversationId) -> NextWork:
         """Take the next work. A turn that is being ended by a stop is left to it; the stop wakes us after it."""
         async with self._taking:
             if conversation in self._running:
                 return NextWork(None)
-            work = await self._wires.turns.next(conversation, self._wires.supersedes)
+            work = await self._wires.turns.next(conversation, self._wires.supersedes, self._wires.channels)
             if work.turn is not None:
                 signal = self._running[conversation] = StopSignal()
                 if self._halt.is_set():
@@ -194,61 +195,52 @@ class Dispatcher:
         await event_or_timeout(self._halt, self._wires.clock, seconds)
 
     async def _run(self, turn: Turn, signal: StopSignal) -> None:
-        """Run a turn until it ends, pauses or the daemon stops; if the store refuses, wait and take it up again."""
+        """Run a turn until it ends, pauses or is stopped.
+
+        Raises:
+            StorageError: The store refused; the turn is open there, and is to be taken again.
+        """
         log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
         log("turn.started", resumed=turn.resumed, origin=turn.origin)
         self._told.pop(turn.conversation, None)
-        open_turn: Turn | None = turn
         try:
-            while open_turn is not None:
-                try:
-                    await self._run_once(open_turn, signal)
-                except StorageError as error:
-                    log("storage.failed", level="error", error=error)
-                    open_turn = await self._retake(open_turn)
-                else:
-                    return
+            # Leaving the view delivers what the turn has put into the outbox.
+            with self._wires.view(_ref(turn)) as view:
+                end = await run_tool_call_loop(self._wires.kit(turn), turn, view, signal)
         finally:
             del self._running[turn.conversation]
-
-    async def _retake(self, turn: Turn) -> Turn | None:
-        """Take a turn from the store anew once that takes a write again: before it does, no model is asked in vain.
-
-        Returns:
-            None: it is not to be worked on now, since it waits for operators or the daemon stops.
-        """
-        wait = 1.0
-        while True:
-            await self._rest(wait)
-            if self._halt.is_set():
-                return None
-            try:
-                return (await self._wires.turns.next(turn.conversation, lambda _: False)).turn
-            except StorageError as error:
-                self._wires.log("storage.failed", level="error", error=error, conversation=turn.conversation)
-            wait = min(wait * 2, LONGEST_WAIT)
-
-    async def _run_once(self, turn: Turn, signal: StopSignal) -> None:
-        ref = TurnRef(turn=turn.id, conversation=turn.conversation, place=turn.place, reply_to=turn.reply_to)
-        # Leaving the view delivers what the turn has put into the outbox.
-        with self._wires.view(ref) as view:
-            end = await run_tool_call_loop(self._wires.kit(turn), turn, view, signal)
         if end.final is None and signal.cause is not StopCause.SHUTDOWN:
-            self._wires.log("turn.paused", channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
+            log("turn.paused")
             self._wires.approvals_changed()
 
     def _superseded(self, superseded: Superseded) -> None:
+        """Tell of the end of a turn that the store has ended: its one final, its event, its prompts."""
         turn = superseded.turn
+        final = Final(
+            turn=turn.id,
+            text="",
+            reason=StopReason.SUPERSEDED,
+            outcome=Outcome.SUPERSEDED,
+            steps=turn.steps,
+            usage=turn.usage,
+            failed_usage=turn.failed_usage,
+        )
         self._wires.log(
             "turn.finished",
             channel=turn.place.channel,
             conversation=turn.conversation,
             turn=turn.id,
-            outcome=Outcome.SUPERSEDED,
-            reason=StopReason.SUPERSEDED,
-            steps=turn.steps,
-            input_tokens=turn.usage.input_tokens,
-            output_tokens=turn.usage.output_tokens,
+            outcome=final.outcome,
+            reason=final.reason,
+            steps=final.steps,
+            input_tokens=final.usage.input_tokens,
+            output_tokens=final.usage.output_tokens,
             cost="unpriced",
         )
+        with self._wires.view(_ref(turn)) as view:
+            view(final)
         self._wires.approvals_changed()
+
+
+def _ref(turn: Turn) -> TurnRef:
+    return TurnRef(turn=turn.id, conversation=turn.conversation, place=turn.place, reply_to=turn.reply_to)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from zerobot.core.errors import StorageError
-from zerobot.daemon.engine import House
+from zerobot.daemon.parts import Foundation
 from zerobot.store.inbox import Inbox
 
 KEPT = timedelta(days=7)
@@ -12,7 +12,7 @@ ROUND = 6 * 3600.0
 """Seconds between two rounds."""
 
 
-async def keep_house(house: House, inbox: Inbox) -> None:
+async def keep_house(house: Foundation, inbox: Inbox) -> None:
     """Forget old envelopes, now and every six hours, until cancelled."""
     while True:
         try:

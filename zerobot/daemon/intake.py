@@ -66,19 +66,23 @@ class ChannelIntake:
             return Acceptance.NOT_ADDRESSED
         command = is_command(envelope.text)
         accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=command)
-        if accepted.outcome is not Acceptance.ACCEPTED:
+        if accepted.outcome is Acceptance.ACCEPTED:
+            self._wires.log("envelope.accepted", channel=self._name, conversation=accepted.conversation)
+        else:
             await self._explain(envelope, accepted)
-            return accepted.outcome
-        assert accepted.conversation is not None, "an accepted envelope has a conversation"
-        assert accepted.inbox_id is not None, "an accepted envelope has a row"
-        self._wires.log("envelope.accepted", channel=self._name, conversation=accepted.conversation)
-        if command:
-            self._wires.command(
-                WaitingCommand(id=accepted.inbox_id, conversation=accepted.conversation, envelope=envelope)
-            )
+        if accepted.outcome in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
+            self._begin(envelope, accepted)
+        return accepted.outcome
+
+    def _begin(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
+        """Start what was stored. Also for one that is known: whoever stored it may have been cut off before this."""
+        if accepted.conversation is None:
+            return
+        if accepted.inbox_id is not None and is_command(envelope.text):
+            command = WaitingCommand(id=accepted.inbox_id, conversation=accepted.conversation, envelope=envelope)
+            self._wires.command(command)
         else:
             self._wires.wake(accepted.conversation)
-        return Acceptance.ACCEPTED
 
     async def _explain(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
         self._refused(envelope, accepted.outcome)

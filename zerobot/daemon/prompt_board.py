@@ -93,8 +93,8 @@ class PromptBoard:
             await self._wires.delivery.quiet(prompt.place, approval.turn, TEXT_FIRST)
         line = self._wires.delivery.line(prompt.place.channel)
         if line is None:
-            await self._nowhere(prompt, approval)
-            return True
+            # Its channel is not open in this process; it is shown when that is open again.
+            return False
         try:
             sent = await self._persist(prompt, lambda: self._show_once(prompt, line))
         except MovedError as error:

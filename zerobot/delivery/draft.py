@@ -307,6 +307,7 @@ class Draft:
             body=body,
             key=part_key(self.reply, position, ref.turn),
             reply_to=ref.reply_to if position == 0 else "",
+            growing=True,
         )
         try:
             sent = await self._line.channel.send(message)

@@ -45,13 +45,16 @@ class Redactor:
 
     def clean(self, text: str) -> str:
         """Return a text without secrets. A mask covers only the secret: words, quotes and shell text around it stay."""
+        if "PRIVATE KEY" not in text:
+            return self._clean(text)
+        return MASK.join(map(self._clean, _BLOCK.split(text)))
+
+    def _clean(self, text: str) -> str:
         return masked(text, list(self._spans(text)))
 
     def _spans(self, text: str) -> Iterator[Span]:
         if self._exact is not None:
             yield from (found.span() for found in self._exact.finditer(text))
-        if "PRIVATE KEY" in text:
-            yield from (found.span() for found in _BLOCK.finditer(text))
         yield from (found.span() for found in _KEY.finditer(text))
         yield from (found.span(found.lastindex or 0) for found in _CONTEXT.finditer(text) if is_secret(found))
 

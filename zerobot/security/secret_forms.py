@@ -78,8 +78,8 @@ class Context:
     """Whether it stands after a name and `=`; then it may be code, and only a random-looking value counts."""
 
 
-_TOKEN = r"[\w.+/=~-]"
-_QUERY = r"[\w.%~+-]"
+_OPAQUE = r"[\w.+/=~-]"
+_ASSIGNED = r"[A-Za-z0-9_\-./+~@%=]"
 _NAMES = (
     "api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|secret"
     "|api[_-]?token|auth[_-]?token|access[_-]?token|refresh[_-]?token|token|password|passwd|passphrase"
@@ -94,22 +94,21 @@ CONTEXTS = (
     ),
     Context(
         head=r"(?i:\bauthorization[\"']?\s{0,40}[:=]\s{0,40}[\"']?(?:basic|bearer|token|bot)\s{1,40})",
-        value=_TOKEN + "{8,}",
-        held=_TOKEN,
+        value=_OPAQUE + "{8,}",
+        held=_OPAQUE,
     ),
-    Context(head=r"(?i:\bbearer\s{1,40})", value=_TOKEN + "{20,}", held=_TOKEN),
+    Context(head=r"(?i:\bbearer\s{1,40})", value=_OPAQUE + "{20,}", held=_OPAQUE),
     Context(head=r"https://hooks\.[\w.-]{1,80}/(?:services|workflows)/", value=r"[\w/-]{20,}", held=r"[\w/-]"),
     Context(head=r"/api/webhooks/\d{1,30}/", value=r"[\w-]{30,}", held=r"[\w-]"),
-    Context(head=r"(?i:otpauth://[^\s]{0,300}?[?&]secret=)", value="[A-Za-z2-7]{16,}=*", held="[A-Za-z2-7=]"),
     Context(
-        head=r"(?i:[?&](?:access_token|api_key|apikey|token|sig|signature|client_secret|password)=)",
-        value=_QUERY + "{8,}",
-        held=_QUERY,
+        head=r"(?i:[?&](?:access_token|api_key|apikey|token|sig|signature|client_secret|secret|password)=)",
+        value=_ASSIGNED + "{8,}",
+        held=_ASSIGNED,
     ),
     Context(
         head=r"(?i:(?<![a-z0-9])(?:" + _NAMES + r")[\"']?\s{0,40}[=:]\s{0,40}[\"']?)",
-        value=r"[A-Za-z0-9_\-./+~@%=]{8,}",
-        held=r"[A-Za-z0-9_\-./+~@%=]",
+        value=_ASSIGNED + "{8,}",
+        held=_ASSIGNED,
         tail=r"(?![\w(\[{.…*])",
         assigned=True,
     ),
@@ -122,7 +121,7 @@ _CODE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|\.{0,2}/|https?:|\d+(?:\.
 
 
 def is_secret(found: re.Match[str]) -> bool:
-    """Whether a match of `CONTEXT` is a secret. An assigned value is one if it has letters and digits and is no code."""
+    """Whether a match of `CONTEXT` is a secret. An assigned value is one if it looks random and is no code."""
     if found.lastindex != ASSIGNED:
         return True
     value = found[ASSIGNED]

@@ -28,7 +28,7 @@ class Accepted:
 
     outcome: Acceptance
     inbox_id: InboxId | None = None
-    """Set when it was accepted."""
+    """Set when it was accepted, or is a known command that nobody has carried out yet."""
     conversation: ConversationId | None = None
     """Set when it was accepted, is known already, or its conversation's queue is full."""
     pairing: PairingRequest | None = None
@@ -44,7 +44,7 @@ class WaitingCommand:
     envelope: InboundEnvelope
 
 
-_SEEN = "SELECT conversation_id FROM inbox WHERE channel = :channel AND event_id = :event"
+_SEEN = "SELECT id, conversation_id, state FROM inbox WHERE channel = :channel AND event_id = :event"
 _INSERT = """
     INSERT INTO inbox
         (channel, event_id, conversation_id, message_id, sender, album, state, envelope, accepted_at)
@@ -107,7 +107,11 @@ class Inbox:
         def transaction(db: sqlite3.Connection) -> Accepted:
             seen = db.execute(_SEEN, {"channel": envelope.place.channel, "event": envelope.event_id}).fetchone()
             if seen is not None:
-                return Accepted(outcome=Acceptance.DUPLICATE, conversation=ConversationId(seen["conversation_id"]))
+                return Accepted(
+                    outcome=Acceptance.DUPLICATE,
+                    inbox_id=InboxId(seen["id"]) if seen["state"] == "command" else None,
+                    conversation=ConversationId(seen["conversation_id"]),
+                )
             answer, request = pair_check(db, envelope, admission, now)
             if answer is Answer.REFUSED:
                 return Accepted(outcome=Acceptance.NOT_ALLOWED)

@@ -1,7 +1,7 @@
 """Turns: what a conversation works on next, and each thing that a turn commits on its way."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -104,6 +104,7 @@ RUNNABLE = """
     SELECT conversation_id FROM turns WHERE state IN ('running', 'suspended', 'paused')
     UNION SELECT conversation_id FROM inbox WHERE state = 'waiting'
 """
+CHANNEL = "SELECT channel FROM conversations WHERE id = :conversation"
 
 
 class Turns:
@@ -128,8 +129,10 @@ class Turns:
         rows = await self._database.read(lambda db: db.execute(RUNNABLE).fetchall())
         return [ConversationId(row[0]) for row in rows]
 
-    async def next(self, conversation: ConversationId, supersedes: Supersedes) -> NextWork:
-        """Take the next work of a conversation.
+    async def next(
+        self, conversation: ConversationId, supersedes: Supersedes, channels: Collection[str] | None = None
+    ) -> NextWork:
+        """Take the next work of a conversation, if it is on one of the channels (None: on any).
 
         An open turn goes on (a paused one when all its approvals are decided, or it is ended when a waiting input
         supersedes it); else the oldest waiting input begins a turn.
@@ -137,6 +140,8 @@ class Turns:
         now = self._clock.now()
 
         def transaction(db: sqlite3.Connection) -> NextWork:
+            if channels is not None and _channel(db, conversation) not in channels:
+                return NextWork(None)
             row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
             if row is None:
                 return _begin(db, conversation, now, "")
@@ -285,6 +290,10 @@ class Turns:
 
     def _now(self) -> str:
         return stamp(self._clock.now())
+
+
+def _channel(db: sqlite3.Connection, conversation: ConversationId) -> str:
+    return str(db.execute(CHANNEL, {"conversation": conversation}).fetchone()["channel"])
 
 
 def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, preface: str) -> NextWork:

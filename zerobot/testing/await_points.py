@@ -77,6 +77,9 @@ class _Driven:
         while True:
             if not self._points.power:
                 self._points.drop(self._work)
+                if thrown is not None:
+                    # The event loop gets rid of the task; the work itself does not hear of it.
+                    raise thrown
                 yield from asyncio.get_running_loop().create_future()
             try:
                 awaited = self._work.send(None) if thrown is None else self._work.throw(thrown)

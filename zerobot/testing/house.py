@@ -343,6 +343,7 @@ class Engine:
             log=house.note_log,
             limits=settings.limits,
             hooks=settings.hooks,
+            guards=settings.guards,
             strays=self.strays,
             unrecorded=self._unrecorded,
             save_result=settings.save_result,

@@ -8,6 +8,7 @@ from typing import Any
 
 from zerobot.core.access import Grant
 from zerobot.core.events import TurnEvent
+from zerobot.core.guards import NO_GUARDS, Guards
 from zerobot.core.hooks import NO_HOOKS, Hooks
 from zerobot.core.ids import ConversationId
 from zerobot.security.bounds import Bounds
@@ -28,6 +29,7 @@ class Settings:
     retry_cap: float = 45.0
     approval_timeout: timedelta = timedelta(seconds=600)
     hooks: Hooks = NO_HOOKS
+    guards: Guards = NO_GUARDS
     supersedes: Callable[[WaitingInput], bool] = lambda _: True
     listener: Callable[[TurnEvent], None] = lambda _: None
     """Gets every event beside the house."""

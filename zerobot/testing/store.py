@@ -46,8 +46,8 @@ class WatchedDatabase(Database):
 
     @property
     def busy(self) -> bool:
-        """Whether something is being read or written."""
-        return self._busy > 0
+        """Whether something is being read or written that somebody still waits for."""
+        return self._busy > 0 and not self.died.is_set()
 
     def trap(self, fate: Fate, point: str = "", *, skip: int = 0, times: int = 1) -> None:
         """Wait for a write.

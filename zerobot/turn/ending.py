@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from zerobot.core.errors import ProviderError, StorageError, ZerobotError
 from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnError
+from zerobot.core.guards import TextBlockedError
 from zerobot.core.hooks import EndTurn
 from zerobot.core.ids import CallId, ReplyId, new_call_id
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
@@ -184,6 +185,15 @@ class Ender:
         """No model answered."""
         notice = notices.ERROR_MARK + error.user_text
         return await self._failed(notice, TurnError(error.code, str(error)))
+
+    async def blocked(self, blocked: TextBlockedError) -> TurnEnd:
+        """A guard has blocked the answer: what people read in its place is stored, with a note of the reason."""
+        if self._progress.asking is not None:
+            self._progress.asking.take_back()
+        note = notices.WITHHELD_ANSWER.format(code=blocked.block.code)
+        message = AssistantMessage(seq=0, turn=self._turn.id, text=blocked.block.text, notice=note)
+        error = TurnError("blocked_output", str(blocked))
+        return await self._finish(StopReason.BLOCKED_OUTPUT, message, error=error)
 
     async def broken(self, error: Exception) -> TurnEnd:
         """A bug, or something that nobody foresaw.

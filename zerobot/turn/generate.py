@@ -14,6 +14,7 @@ from zerobot.core.model import Finish, ModelAnswer, ModelEvent, ModelRequest, Te
 from zerobot.core.usage import Usage
 from zerobot.store.turn_rows import AttemptUsage
 from zerobot.turn import notices
+from zerobot.turn.guards import ReplyText
 from zerobot.turn.kit import Emit, ModelChoice, ModelRoute
 
 FIRST_WAIT = 0.5
@@ -28,14 +29,17 @@ Mend = Callable[[ModelRequest, ProviderError], ModelRequest | None]
 class Asking:
     """One step's conversation with the models. It outlives a stop: what was shown and spent is known then too."""
 
-    def __init__(self, emit: Emit, clock: Clock, log: EventLog, purpose: str) -> None:
+    def __init__(
+        self, emit: Emit, clock: Clock, log: EventLog, purpose: str, begin: Callable[[], ReplyText] = ReplyText
+    ) -> None:
         self._emit = emit
         self._clock = clock
         self._log = log
         self._purpose = purpose
+        self._begin = begin
         self.attempts: list[AttemptUsage] = []
         self.shown = ""
-        """The visible text of the current attempt, as it was emitted."""
+        """The visible text of the current attempt, as it was emitted: what the guards let through."""
         self._void = False
         """Whether `shown` comes from an attempt that failed: the next one's first text replaces it."""
         self._failures = 0
@@ -55,6 +59,7 @@ class Asking:
 
         Raises:
             ProviderError: None answered; it is the last failure.
+            TextBlockedError: A guard has blocked what was to be shown.
         """
         failure = ProviderError("no model is configured", code="no_model")
         for choice in route.choices:
@@ -81,12 +86,14 @@ class Asking:
     async def _attempt(self, request: ModelRequest, choice: ModelChoice) -> ModelAnswer:
         usage: Usage | None = None
         answer: ModelAnswer | None = None
+        reply, said = self._begin(), ""
         try:
             stream = cast("AsyncGenerator[ModelEvent, None]", choice.provider.stream(request))
             async with aclosing(stream) as events:
                 async for event in events:
                     if isinstance(event, TextDelta):
-                        self._show(event.text)
+                        said += event.text
+                        self._show(reply.feed(event.text))
                     elif isinstance(event, UsageSoFar):
                         usage = event.usage
                     elif isinstance(event, ModelAnswer):
@@ -97,24 +104,33 @@ class Asking:
         finally:
             # Also when the turn is stopped: what an attempt cost is counted, once.
             failed = answer is None
+            if failed:
+                self._show(reply.break_off())
             self._void = failed and bool(self.shown)
             self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
-        if answer.text != self.shown:
-            self._show_whole(answer.text)
-        return answer
+        if answer.text != said:
+            # The text came late, or is another one than what has streamed.
+            self._void = bool(self.shown)
+            reply = self._begin()
+            self._show(reply.feed(answer.text))
+        for text in await reply.finish(cut=answer.finish is Finish.LENGTH):
+            self._show(text)
+        if self._void:
+            self._take_back()
+        return replace(answer, text=self.shown)
 
     def _show(self, text: str) -> None:
+        if not text:
+            return
         if self._void:
             self._take_back()
         self.shown += text
         self._emit(TextShown(text))
 
-    def _show_whole(self, text: str) -> None:
-        """Make what is shown equal to the answer: an attempt without text follows one with text, or text came late."""
+    def take_back(self) -> None:
+        """Take back what is shown, if anything is: nothing of the step is to stay."""
         if self.shown:
             self._take_back()
-        if text:
-            self._show(text)
 
     def _take_back(self) -> None:
         self._void = False

@@ -10,6 +10,7 @@ from zerobot.core.access import Grant
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Attachment
 from zerobot.core.events import TurnEvent
+from zerobot.core.guards import NO_GUARDS, Guards
 from zerobot.core.hooks import NO_HOOKS, Hooks
 from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import EventLog
@@ -183,6 +184,7 @@ class TurnKit:
     log: EventLog
     limits: TurnLimits
     hooks: Hooks = NO_HOOKS
+    guards: Guards = NO_GUARDS
     strays: StrayTasks = field(default_factory=StrayTasks)
     unrecorded: UnrecordedUsage = field(default_factory=UnrecordedUsage)
     save_result: SaveResult | None = None

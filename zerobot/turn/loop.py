@@ -16,6 +16,7 @@ from zerobot.core.events import (
     TurnStarted,
     UsageCounted,
 )
+from zerobot.core.guards import TextBlockedError
 from zerobot.core.hooks import EndTurn, GoOn
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.messages import AssistantMessage
@@ -24,6 +25,7 @@ from zerobot.store.turn_rows import Turn
 from zerobot.turn.decide import Decision, decide
 from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, cut_off, total
 from zerobot.turn.generate import Asking
+from zerobot.turn.guards import Answers, genuine_receipts, guarded_lines
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.prepare import load_transcript, prepare_input, request_of
 from zerobot.turn.recover import Mender, with_note
@@ -51,13 +53,14 @@ async def run_tool_call_loop(kit: TurnKit, turn: Turn, emit: Emit, stop: StopSig
     """
     ids = {"channel": turn.place.channel, "conversation": turn.conversation, "turn": turn.id}
     kit = replace(kit, log=BoundLog(kit.log, **ids))
-    emit = _isolated(emit, kit.log)
     transcript = Transcript()
+    answers = Answers(kit.guards, turn, genuine_receipts(transcript, turn, kit.receipt_key), kit.log)
+    emit = guarded_lines(_isolated(emit, kit.log), answers)
     progress = Progress(turn.steps, kit.unrecorded.take(turn.id))
     end = Ender(kit, turn, transcript, emit, progress)
     emit(TurnStarted(turn.id, turn.resumed))
     try:
-        return await _to_an_end(_Loop(kit, turn, transcript, emit, stop, progress, end), end)
+        return await _to_an_end(_Loop(kit, turn, transcript, emit, stop, progress, end, answers), end)
     except StorageError:
         kit.unrecorded.keep(turn.id, progress.pending)
         raise
@@ -74,6 +77,8 @@ async def _to_an_end(loop: "_Loop", end: Ender) -> TurnEnd:
         return await end.stopped(stopped.cause)
     except HookError as error:
         return await end.refused_by_hook(error)
+    except TextBlockedError as blocked:
+        return await end.blocked(blocked)
     except ProviderError as error:
         return await end.model_failed(error)
 
@@ -112,6 +117,7 @@ class _Loop:
         stop: StopSignal,
         progress: Progress,
         end: Ender,
+        answers: Answers,
     ) -> None:
         self._kit = kit
         self._turn = turn
@@ -120,6 +126,7 @@ class _Loop:
         self._stop = stop
         self._progress = progress
         self._end = end
+        self._answers = answers
         self._hooks = StepHooks(kit, turn)
         self._mender = Mender(emit, kit.log)
         self._note = ""
@@ -246,7 +253,7 @@ class _Loop:
             self._transcript.add(stored)
 
     async def _ask(self, purpose: str, request: ModelRequest) -> ModelAnswer:
-        asking = Asking(self._emit, self._kit.clock, self._kit.log, purpose)
+        asking = Asking(self._emit, self._kit.clock, self._kit.log, purpose, self._answers.begin)
         self._progress.asking = asking
         asked = asking.answer(self._mender.ready(request), self._kit.route, self._mender.mend)
         answer = await self._stop.unless_stopped(asked)

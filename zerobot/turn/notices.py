@@ -23,6 +23,11 @@ TOOL_ENDED = "_(Done.)_"
 INTERNAL = "Something went wrong on my side ({turn}); it is in the log. Please try again."
 STILL_TRYING = "The model does not answer yet; I am still trying."
 SHORTENING = "This conversation is too long for the model; I am shortening it."
+UNGUARDED = (
+    "I must not take messages at the moment: a part that has to check them is not there. Please try again later."
+)
+GUARD_BROKE = "I could not check this text, so it is withheld. Please try again."
+WITHHELD_ANSWER = "The answer was withheld by a guard ({code}); people read this instead."
 HOOK_BROKE = "Something that has to look at this request failed, so I stopped."
 ERROR_MARK = "⚠️ "
 

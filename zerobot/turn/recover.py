@@ -9,8 +9,9 @@ from zerobot.core.log import EventLog
 from zerobot.core.messages import Message, UserMessage
 from zerobot.core.model import ModelRequest
 from zerobot.turn import notices
+from zerobot.turn.estimate import estimate
 from zerobot.turn.kit import Emit
-from zerobot.turn.shrink import estimate, shrink
+from zerobot.turn.shrink import shrink
 from zerobot.turn.validity import faults, strict
 
 SHARES = (0.7, 0.5, 0.35)

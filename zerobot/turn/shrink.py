@@ -1,24 +1,18 @@
 """Making a request smaller that was longer than the model's window (pure; turn-engine spec K9)."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from zerobot.core.ids import CallId
 from zerobot.core.messages import AssistantMessage, Message, RecordedCall, UserMessage
 from zerobot.turn import notices
+from zerobot.turn.estimate import estimate, tokens_of
 from zerobot.turn.settle import shorten
 
 KEPT_OF_RESULT = 2_000
 """Characters that stay of a result that is too long."""
 LEAST_OF_RESULT = 200
 """Characters that stay of it when nothing else is left to take away."""
-CHARACTERS_A_TOKEN = 4
-
-
-def estimate(messages: Iterable[Message]) -> int:
-    """Tokens of some messages, roughly: four ASCII characters each, any other character one (spec K10)."""
-    return sum(_tokens(text) for message in messages for text in _texts(message))
 
 
 def shrink(messages: Sequence[Message], budget: int) -> tuple[Message, ...]:
@@ -51,7 +45,7 @@ def _cut_results(characters: int) -> Callable[[list[Message], int], list[Message
             if left <= 0 or _result_length(call) <= characters:
                 break
             cut.add(call.id)
-            left -= _tokens(_result_text(call)) - _tokens(shorten(_result_text(call), characters))
+            left -= tokens_of(_result_text(call)) - tokens_of(shorten(_result_text(call), characters))
         return [_with_cut(m, cut, characters) if isinstance(m, AssistantMessage) else m for m in messages]
 
     return step
@@ -69,10 +63,12 @@ def _drop_turns(messages: list[Message], budget: int) -> list[Message]:
 
 
 def _drop_rounds(messages: list[Message], budget: int) -> list[Message]:
-    newest = max(index for index, message in enumerate(messages) if isinstance(message, UserMessage))
+    newest = max(index for index, message in enumerate(messages) if _is_input(message))
     rest = messages[newest + 1 :]
     gone = False
-    while len(rest) > 1 and estimate([*messages[: newest + 1], *rest]) > budget:
+    while sum(isinstance(m, AssistantMessage) for m in rest) > 1:
+        if estimate([*messages[: newest + 1], *rest]) <= budget:
+            break
         del rest[0]
         gone = True
     kept = [*messages[: newest + 1], *rest]
@@ -82,10 +78,15 @@ def _drop_rounds(messages: list[Message], budget: int) -> list[Message]:
 def _turns(messages: list[Message]) -> list[list[Message]]:
     turns: list[list[Message]] = []
     for message in messages:
-        if isinstance(message, UserMessage) or not turns:
+        if _is_input(message) or not turns:
             turns.append([])
         turns[-1].append(message)
     return turns
+
+
+def _is_input(message: Message) -> bool:
+    """Whether a person says something; a note of the engine belongs to what stands before it."""
+    return isinstance(message, UserMessage) and bool(message.text or message.files)
 
 
 def _told(messages: list[Message]) -> list[Message]:
@@ -110,28 +111,9 @@ def _cut(call: RecordedCall, characters: int) -> RecordedCall:
     return replace(call, result=replace(call.result, text=shorten(call.result.text, characters)))
 
 
-def _texts(message: Message) -> Iterable[str]:
-    yield message.text
-    if isinstance(message, UserMessage):
-        yield message.note
-        return
-    yield message.notice
-    for block in message.reasoning:
-        yield json.dumps(block, default=str)
-    for call in message.calls:
-        yield call.name
-        yield call.raw_arguments
-        yield _result_text(call)
-
-
 def _result_text(call: RecordedCall) -> str:
     return call.result.text if call.result else ""
 
 
 def _result_length(call: RecordedCall) -> int:
     return len(_result_text(call))
-
-
-def _tokens(text: str) -> int:
-    ascii_characters = len(text.encode("ascii", "ignore"))
-    return ascii_characters // CHARACTERS_A_TOKEN + (len(text) - ascii_characters)

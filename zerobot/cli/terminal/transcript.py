@@ -72,13 +72,15 @@ class Transcript:
         """Open prompts, by id, oldest first."""
         self.working = False
         """Whether a turn is known to be under way."""
+        self.commands: set[str] = set()
+        """Ids of our messages that no turn answers: what answers them is complete as it comes."""
         self._printed: dict[str, str] = {}
 
     def take(self, item: Mapping[str, object]) -> list[Shown]:
         """What can be printed for good now, in its order."""
         handler = {
             "message": self._message,
-            "edit": self._message,
+            "edit": self._edit,
             "delete": self._delete,
             "typing": self._typing,
             "ask": self._ask,
@@ -105,13 +107,26 @@ class Transcript:
 
     def _message(self, item: Mapping[str, object]) -> list[Shown]:
         message = _message(item)
+        if message.reply_to in self.commands:
+            return [message]
+        growing = item.get("growing") is True
+        # A draft shows that a turn is under way, also when it is not the one that was under way before.
+        self.working = self.working or growing
+        settled = not (growing or self.live)
+        self.live[message.id] = message
+        return self.flush() if settled else []
+
+    def _edit(self, item: Mapping[str, object]) -> list[Shown]:
+        """A new text of a message: never printed at once, for the next one may follow; its turn's end settles it."""
+        message = _message(item)
         if self._printed.get(message.id) == message.text:
+            self.live.pop(message.id, None)
             return []
         known = self.live.get(message.id)
         if known is not None:
             message = _message({**item, "reply_to": known.reply_to, "file": known.file})
         self.live[message.id] = message
-        return [] if self.working else self.flush()
+        return []
 
     def _delete(self, item: Mapping[str, object]) -> list[Shown]:
         self.live.pop(_text(item, "id"), None)

@@ -61,7 +61,7 @@ WAITS = "I am waiting for an operator's decision first; your message comes right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class Foundation:
     """What the engine stands on: made by the daemon before it, and closed after it."""
 
     config: LoadedConfig
@@ -83,10 +83,10 @@ class House:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Parts:
     """Everything between a channel's intake and its outbox."""
 
-    house: House
+    foundation: Foundation
     books: CommandBooks
     access: DaemonAccess
     delivery: Delivery
@@ -98,16 +98,16 @@ class Engine:
     strays: StrayTasks
 
 
-def build_engine(house: House) -> Engine:
+def build_parts(foundation: Foundation) -> Parts:
     """Wire the parts. Where they call each other in a circle, a function looks the other up when it is called."""
-    database, clock, log = house.database, house.clock, house.log
+    database, clock, log = foundation.database, foundation.clock, foundation.log
     books = _books(database, clock)
-    policy = configured_policy(house.config, _own_paths(house))
+    policy = configured_policy(foundation.config, _own_paths(foundation))
     access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
-    models = Models(house.config, ProviderServices(http=house.http.guarded, clock=clock, log=log))
+    models = Models(foundation.config, ProviderServices(http=foundation.http.guarded, clock=clock, log=log))
     files = GuardedFiles(policy.bounds)
     tools = builtin_tools(files, ShellSettings(), clock)
-    _warn(house, policy, tools)
+    _warn(foundation, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
         for conversation in await move_chat(database, old.channel, old.chat, new_chat):
@@ -116,15 +116,15 @@ def build_engine(house: House) -> Engine:
     def wake(conversation: ConversationId) -> None:
         dispatcher.wake(conversation)
 
-    delivery = Delivery(house.channels, Outbox(database, clock), clock, log, moved)
+    delivery = Delivery(foundation.channels, Outbox(database, clock), clock, log, moved)
 
     async def notice(place: Place, text: str, reply_to: str) -> object:
         return await delivery.notice(place, text, reply_to=reply_to)
 
-    rules = _operator_rules(house)
-    desk = ApprovalDesk(rules, _desk_wires(house, books, delivery, tools, wake))
+    rules = _operator_rules(foundation)
+    desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, tools, wake))
     strays = StrayTasks()
-    costs = Costs(house.config, books.usage)
+    costs = Costs(foundation.config, books.usage)
     shared = KitParts(
         turns=books.turns,
         summaries=Summaries(database, clock),
@@ -132,17 +132,18 @@ def build_engine(house: House) -> Engine:
         tools=tools,
         access=access,
         operators=desk,
-        fetch=AttachmentFetcher(_bare(house), files, _attachment_limits(house), log),
-        receipt_key=house.state.secret("receipts"),
-        hooks=Hooks(finalize=(RedactResults(house.redactor),)),
+        fetch=AttachmentFetcher(_bare(foundation), files, _attachment_limits(foundation), log),
+        receipt_key=foundation.state.secret("receipts"),
+        hooks=Hooks(finalize=(RedactResults(foundation.redactor),)),
         strays=strays,
         cost=costs.of_turn,
         clock=clock,
         log=log,
     )
-    kits = KitMaker(house.config, shared)
+    kits = KitMaker(foundation.config, shared)
     dispatcher = Dispatcher(
-        _dispatcher_wires(house, books.turns, kits, delivery, desk, rules), house.config.settings.daemon.max_turns
+        _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules),
+        foundation.config.settings.daemon.max_turns,
     )
     commands = CommandWires(
         books=books,
@@ -153,12 +154,12 @@ def build_engine(house: House) -> Engine:
         answered=delivery.reply_queued,
         models=models,
         costs=costs,
-        agent_for=house.config.settings.agent_for,
+        agent_for=foundation.config.settings.agent_for,
         clock=clock,
         log=log,
     )
     lane = CommandLane(books.inbox, ChatCommands(commands).carry_out, clock, log)
-    supervisor = Supervisor(_bare(house), clock, log)
+    supervisor = Supervisor(_bare(foundation), clock, log)
     intake = IntakeWires(
         inbox=books.inbox,
         wake=wake,
@@ -169,8 +170,8 @@ def build_engine(house: House) -> Engine:
         alive=supervisor.alive,
         log=log,
     )
-    return Engine(
-        house=house,
+    return Parts(
+        foundation=foundation,
         books=books,
         access=access,
         delivery=delivery,
@@ -183,9 +184,9 @@ def build_engine(house: House) -> Engine:
     )
 
 
-def _warn(house: House, policy: AccessPolicy, tools: Sequence[Tool]) -> None:
-    for text in start_warnings(house.config, policy, tools):
-        house.log("config.warning", level="warning", text=text)
+def _warn(foundation: Foundation, policy: AccessPolicy, tools: Sequence[Tool]) -> None:
+    for text in start_warnings(foundation.config, policy, tools):
+        foundation.log("config.warning", level="warning", text=text)
 
 
 def _books(database: Database, clock: Clock) -> CommandBooks:
@@ -200,23 +201,23 @@ def _books(database: Database, clock: Clock) -> CommandBooks:
     )
 
 
-def _bare(house: House) -> dict[str, Channel]:
-    return {name: each.channel for name, each in house.channels.items()}
+def _bare(foundation: Foundation) -> dict[str, Channel]:
+    return {name: each.channel for name, each in foundation.channels.items()}
 
 
-def _own_paths(house: House) -> list[Path]:
+def _own_paths(foundation: Foundation) -> list[Path]:
     """What no tool may touch: the state directory (but for the workspace in it), the settings, the secrets' files."""
-    config = house.config
+    config = foundation.config
     return [config.state_dir, *([config.path] if config.path else []), *config.secret_files]
 
 
-def _attachment_limits(house: House) -> dict[str, int]:
-    tables = house.config.settings.channels
+def _attachment_limits(foundation: Foundation) -> dict[str, int]:
+    tables = foundation.config.settings.channels
     return {name: getattr(table, "max_attachment", 0) for name, table in tables.items()}
 
 
-def _operator_rules(house: House) -> OperatorRules:
-    settings = house.config.settings
+def _operator_rules(foundation: Foundation) -> OperatorRules:
+    settings = foundation.config.settings
     timeouts = {
         name: timedelta(seconds=table.approval_timeout)
         for name, table in settings.channels.items()
@@ -226,15 +227,15 @@ def _operator_rules(house: House) -> OperatorRules:
         users=settings.operators.identities,
         notify=settings.operators.notify,
         self_approval=settings.operators.self_approval,
-        local=house.local_operator,
-        platforms={name: each.kind.name for name, each in house.channels.items()},
+        local=foundation.local_operator,
+        platforms={name: each.kind.name for name, each in foundation.channels.items()},
         timeout=timedelta(seconds=settings.security.approval_timeout),
         timeouts=timeouts,
     )
 
 
 def _desk_wires(
-    house: House,
+    foundation: Foundation,
     books: CommandBooks,
     delivery: Delivery,
     tools: Sequence[Tool],
@@ -243,7 +244,7 @@ def _desk_wires(
     by_name = {tool.name: tool for tool in tools}
 
     def draw(approval: Approval) -> ApprovalPrompt:
-        return approval_prompt(approval, house.redactor, house.clock.now())
+        return approval_prompt(approval, foundation.redactor, foundation.clock.now())
 
     def pattern(approval: Approval) -> str | None:
         try:
@@ -252,24 +253,24 @@ def _desk_wires(
             return None
 
     return DeskWires(
-        database=house.database,
-        approvals=Approvals(house.database, house.clock),
+        database=foundation.database,
+        approvals=Approvals(foundation.database, foundation.clock),
         conversations=books.conversations,
         inbox=books.inbox,
         delivery=delivery,
         draw=draw,
         grant_pattern=pattern,
         wake=wake,
-        clock=house.clock,
-        log=house.log,
+        clock=foundation.clock,
+        log=foundation.log,
     )
 
 
 def _dispatcher_wires(
-    house: House, turns: Turns, kits: KitMaker, delivery: Delivery, desk: ApprovalDesk, rules: OperatorRules
+    foundation: Foundation, turns: Turns, kits: KitMaker, delivery: Delivery, desk: ApprovalDesk, rules: OperatorRules
 ) -> DispatcherWires:
-    settings = house.config.settings
-    outbox = Outbox(house.database, house.clock)
+    settings = foundation.config.settings
+    outbox = Outbox(foundation.database, foundation.clock)
 
     def supersedes(waiting: WaitingInput) -> bool:
         place = waiting.envelope.place
@@ -287,9 +288,10 @@ def _dispatcher_wires(
         turns=turns,
         kit=kits.kit,
         supersedes=supersedes,
+        channels=foundation.channels.keys(),
         view=delivery.view,
         approvals_changed=desk.look,
         queued_behind=queued_behind,
-        clock=house.clock,
-        log=house.log,
+        clock=foundation.clock,
+        log=foundation.log,
     )
