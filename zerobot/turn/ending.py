@@ -269,6 +269,9 @@ class Ender:
         final = self._planned = self._final(text, ending, stored, error)
         reply = await self._kit.turns.finish(turn, ending, stored, progress.pending, progress.steps)
         progress.recorded()
+        if reply is None and ending.reply:
+            # Another process has ended it; the final is told there.
+            return TurnEnd(None)
         return await self._tell(final, reply)
 
     async def _settled(self, call: RecordedCall, result: ToolResult) -> ToolResult:

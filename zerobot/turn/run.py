@@ -83,7 +83,8 @@ class Runner:
 
     async def _execute(self, call: Allowed) -> Ran:
         if not await self._kit.turns.start_call(call.call.id):
-            return await self._close(call, notices.WITHDRAWN)
+            # Somebody else works on this turn: what is stored says more than what we know.
+            raise StorageError(f"the call {call.call.id} was started elsewhere")
         self._transcript.set_started(call.call.id)
         self._kit.log("tool.started", tool=call.call.name, rule=call.verdict.rule, tool_call=call.call.id)
         self._emit(ToolStarted(call.call.id, call.call.name, call.execution.description))
