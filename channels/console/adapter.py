@@ -12,7 +12,7 @@ from channels.console.decode import CHAT, LOCAL, decode
 from channels.console.render import mark_repeat, plain, render
 from channels.console.seats import Seats
 from zerobot.core.channel import SentMessage
-from zerobot.core.errors import GoneError, StorageError, TryLaterError
+from zerobot.core.errors import GoneError, StorageError, TryLaterError, UnreachableError
 from zerobot.core.places import Identity, Place
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class ConsoleChannel:
         self._seats = Seats()
         self._intake: asyncio.Future[Intake] | None = None
         self._asked: dict[str, Mapping[str, object]] = {}
+        self._mute: list[Terminal] = []
+        """Those at which nobody sits who could answer: a script, a pipe."""
 
     async def run(self, intake: Intake) -> None:
         """Serve terminals until cancelled."""
@@ -66,6 +68,7 @@ class ConsoleChannel:
             writing.cancel()
             reading.cancel()
             await asyncio.wait((writing, reading))
+            self._mute = [each for each in self._mute if each is not terminal]
         for task in (writing, reading):
             if not task.cancelled():
                 task.result()
@@ -127,9 +130,16 @@ class ConsoleChannel:
         self._seats.tell({"kind": "ended", "chat": place.chat, "reply_to": reply_to, "outcome": outcome.value})
 
     async def ask(self, place: Place, prompt: ApprovalPrompt, key: str) -> SentMessage:
-        """Show a prompt; it is kept, and shown again to each terminal that is attached while it is open."""
+        """Show a prompt; it is kept, and shown again to each terminal that is attached while it is open.
+
+        Raises:
+            UnreachableError: Terminals are attached, and nobody sits at any of them.
+        """
         sent = SentMessage(place, key)
         laid_out = buttons.lay_out(prompt, self._services.escape)
+        if self._mute and len(self._mute) >= self._seats.count:
+            self._seats.tell({"kind": "unasked", "prompt": laid_out})
+            raise UnreachableError("nobody can be asked: the terminal is not interactive")
         await self._keep({**self._asked, sent.id: laid_out})
         self._seats.tell(self._ask_item(sent.id, laid_out))
         return sent
@@ -153,7 +163,10 @@ class ConsoleChannel:
 
     async def _read(self, terminal: Terminal, intake: Intake) -> None:
         async for value in terminal.inputs():
-            self._seats.tell(await self._receive(value, intake))
+            if value.get("answers") is False:
+                self._mute.append(terminal)
+            else:
+                self._seats.tell(await self._receive(value, intake))
 
     async def _receive(self, value: Mapping[str, object], intake: Intake) -> Mapping[str, object]:
         """Take one thing that a person did, and say what became of it."""

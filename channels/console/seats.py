@@ -21,6 +21,11 @@ class Seats:
         self._queues: dict[asyncio.Queue[Mapping[str, object]], asyncio.Task[None]] = {}
         self._taken = asyncio.Event()
 
+    @property
+    def count(self) -> int:
+        """How many are attached."""
+        return len(self._queues)
+
     async def taken(self) -> None:
         """Wait until a terminal is attached."""
         await self._taken.wait()

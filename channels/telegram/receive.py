@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from itertools import groupby
 
 from telegram import Bot, Update
 from telegram.error import Conflict, InvalidToken, TelegramError
@@ -138,7 +137,8 @@ class Receiver:
                 reply = await intake.press(event.press)
                 self._pressed.add(number)
                 side_work.create_task(self._answer(event.query, reply), name="telegram press")
-        await self._hand_over_all([event for _, event in decoded], intake)
+        for _, event in decoded:
+            await self._hand_over(event, intake)
         if updates:
             await position.move(max(number for number, _ in updates) + 1)
             self._pressed.clear()
@@ -149,22 +149,6 @@ class Receiver:
         except Exception as error:  # noqa: BLE001 -- one odd update must not make the channel deaf for all others
             self._services.log("telegram.undecodable", level="error", error=error, channel=self._services.name)
             return None
-
-    async def _hand_over_all(self, events: Sequence[Decoded | None], intake: Intake) -> None:
-        """Hand over in order. Messages that follow each other are stored together, so that they share a commit.
-
-        Raises:
-            StorageError: One was not stored; the others may have been, and the inbox knows them when they come again.
-        """
-        for is_message, group in groupby(events, lambda event: isinstance(event, InboundEnvelope)):
-            if not is_message:
-                for event in group:
-                    await self._hand_over(event, intake)
-                continue
-            ends = await asyncio.gather(*(self._hand_over(event, intake) for event in group), return_exceptions=True)
-            for end in ends:
-                if end is not None:
-                    raise end
 
     async def _hand_over(self, event: Decoded | None, intake: Intake) -> None:
         match event:

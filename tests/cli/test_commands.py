@@ -316,3 +316,76 @@ async def test_init_asks(shell: Shell) -> None:
     assert 'api_key = "${A_KEY}"' in text
     assert 'model = "main/a-model"' in text
     assert 'users = ["console:local", "fake:1"]' in text
+
+
+async def test_init_asks_again_for_what_cannot_be_used(shell: Shell) -> None:
+    """Each answer is looked at when it is given; what was right before it is kept."""
+    asking = [load() for load in installed_kinds().channels.values() if load().questions]
+    answers = (
+        "opnai\nopenai\n${A_KEY}\na-model\nnowhere\nhttp://127.0.0.1:9/v1\n" + "n\n" * len(asking) + "me\nfake:1\n"
+    )
+    done = await shell.run("init", stdin=answers, environ={"A_KEY": "k-123456789"})
+    assert done.status == 0, done.err
+    assert "there is no kind 'opnai'" in done.err
+    assert "Where the API is: " in done.err
+    assert "me: " in done.err
+    text = (shell.home / "zerobot.toml").read_text(encoding="utf-8")
+    assert 'base_url = "http://127.0.0.1:9/v1"' in text
+    assert 'users = ["fake:1"]' in text
+
+
+async def test_init_takes_a_variable_that_is_not_set_yet(shell: Shell) -> None:
+    """The file is written, and the variable is named."""
+    done = await shell.run("init", "--yes", "--provider", "openai", "--api-key", "${A_KEY}", "--model", "m")
+    assert done.status == 0, done.err
+    assert "${A_KEY}, which is not set" in done.err
+    assert 'api_key = "${A_KEY}"' in (shell.home / "zerobot.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--provider", "openai"], "--api-key is missing"),
+        (["--provider", "nonsense"], "--provider nonsense"),
+        (["--provider", "openai", "--api-key", "k-12345678", "--model", "m", "--base-url", "nowhere"], "--base-url: "),
+        (["--operator", "me"], "--operator me"),
+        (["--channel", "nonsense"], "--channel nonsense"),
+        (["--set", "telegram.bot_token=x"], "--set telegram.bot_token"),
+    ],
+)
+async def test_init_names_the_option_that_is_wrong(shell: Shell, options: list[str], named: str) -> None:
+    """And writes nothing."""
+    done = await shell.run("init", "--yes", *options)
+    assert (done.status, named in done.err) == (2, True), done.err
+    assert not (shell.home / "zerobot.toml").exists()
+
+
+async def test_the_emergency_stop_needs_no_secret_and_no_sound_settings(shell: Shell) -> None:
+    """At a shell without the bot's secrets, and with half a line in the file, what operators do works."""
+    (shell.home / "zerobot.toml").write_text(
+        '[channels.telegram]\nbot_token = "${NOT_SET_HERE}"\n[agent]\nmodel = \n', encoding="utf-8"
+    )
+    for command in ("freeze", "unfreeze", "audit", "usage"):
+        assert (await shell.run(command)).status == 0, command
+    for command in ("approvals", "pair", "sessions", "grants"):
+        assert (await shell.run(command, "list")).status == 0, command
+    assert (await shell.run("config", "check")).status == 2
+
+
+@pytest.mark.parametrize(("redirection", "status"), [("<&-", 0), (">&-", 0), (">/dev/full", 1), ("2>&-", 0)])
+async def test_closed_and_full_streams_are_told_in_words(shell: Shell, redirection: str, status: int) -> None:
+    """No fault of its own, and nothing of the interpreter's."""
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        f'"{PROGRAM}" config schema {redirection}',
+        cwd=shell.home,
+        env=shell.environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    _, err = await process.communicate()
+    assert process.returncode == status
+    assert b"fault of its own" not in err
+    assert b"ignored" not in err

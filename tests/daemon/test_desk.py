@@ -328,7 +328,9 @@ async def test_always_approves_and_grants_for_thirty_days(office: Office) -> Non
     """The grant is of the conversation, the tool and the pattern, by the operator, with an end."""
     approval = await office.ask()
     reply = await office.press(approval, button=Button.ALWAYS)
-    assert reply == PressReply(PressOutcome.APPROVED, "Approved, and for 30 days in this chat: shell make")
+    assert reply == PressReply(
+        PressOutcome.APPROVED, "Approved, and always, for 30 days in this chat: make …. /grants revoke 1 ends that."
+    )
     (grant,) = await Grants(office.house.database, office.house.clock).active(approval.conversation, START)
     assert (grant.tool, grant.pattern, grant.granted_by) == ("shell", "make", "fake:olga")
     assert grant.expires_at == stamp(START + timedelta(days=30))
@@ -388,7 +390,7 @@ async def test_what_is_withdrawn_loses_its_buttons(office: Office) -> None:
     office.desk.look()
     await office.house.clock.advance(5)
     (body,) = office.channel.messages[OLGAS].values()
-    assert "superseded" in body.text
+    assert "something else was written" in body.text
     assert body.format == {"buttons": False}
 
 

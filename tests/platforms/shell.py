@@ -34,11 +34,13 @@ class Shell:
     """A user with a home of his own, in which nothing is configured."""
 
     home: Path
+    kept: Path | None = None
+    """His state directory, if it is not in his home."""
 
     @property
     def state(self) -> Path:
         """The state directory."""
-        return self.home / "state"
+        return self.kept or self.home / "state"
 
     @property
     def environ(self) -> dict[str, str]:
@@ -112,11 +114,14 @@ class Person:
 
     async def sees(self, pattern: str) -> str:
         """Wait until the screen has shown this since the last time; what matched."""
-        async with asyncio.timeout(PATIENCE):
-            while not (match := re.search(pattern, self._seen[self._mark :], re.DOTALL)):
-                assert not self._closed, f"{pattern!r} never came; the screen showed:\n{self._seen}"
-                self._arrived.clear()
-                await self._arrived.wait()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (match := re.search(pattern, self._seen[self._mark :], re.DOTALL)) and not self._closed:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        except TimeoutError:
+            match = None
+        assert match, f"{pattern!r} never came; the screen showed:\n{self._seen}"
         self._mark += match.end()
         return match[0]
 

@@ -10,7 +10,7 @@ from tests.security.worlds import HERE, OTHER, SANDBOX_OFF, ask, context, grant,
 from zerobot.core.access import Autonomy, Grant, VerdictKind
 from zerobot.core.envelope import TurnOrigin
 from zerobot.core.tools import Effect, Execution, Risk, ToolContext, ToolOutput
-from zerobot.security.access import RULES, grant_pattern, grantable
+from zerobot.security.access import RULES, covers, grant_pattern, grantable
 from zerobot.security.policy import AccessPolicy, bounds_of, command_prefixes, policy_faults
 from zerobot.security.sandbox import SandboxKind, SandboxState
 
@@ -191,7 +191,9 @@ def test_the_rules_keep_their_order() -> None:
         ("git push origin main", "git push"),
         ("git push && git push --tags", "git push"),
         ("ls -la src | ls", "ls"),
-        ("rm -rf build", "rm -rf build"),
+        ("rm -rf build", "=rm -rf build"),
+        ("date", "=date"),
+        ("date && date", "=date"),
         ("git push && rm x", None),
         ("git -c a=b push", None),
         ("bash -c ls", None),
@@ -210,6 +212,26 @@ def test_always_covers_as_little_as_is_of_use(line: str, pattern: str | None) ->
     """A prefix of words, and never an interpreter, a shell, a wrapper or an unread line."""
     assert grant_pattern("shell", shell(line)) == pattern
     assert grantable("shell", shell(line)) is (pattern is not None)
+
+
+def test_always_for_a_program_that_may_write_is_for_that_line_alone() -> None:
+    """One more word is another command; beside others in a line it still speaks only for itself."""
+    only = [grant(tool="shell", pattern="=date", conversation=HERE)]
+    assert ask("shell", shell("date"), POLICY, only).rule == "grant"
+    for line in ("date -u", "date 010203042020", "date && date -u", "date; touch x"):
+        assert ask("shell", shell(line), POLICY, only).kind is ASK, line
+    both = [*only, grant(tool="shell", pattern="git push", conversation=HERE)]
+    assert ask("shell", shell("date && git push origin"), POLICY, both).rule == "grant"
+
+
+def test_always_says_what_it_allows() -> None:
+    """In words for the prompt; nothing where it is not offered."""
+    assert covers("shell", shell("git push origin main")) == "git push …"
+    assert covers("shell", shell("rm -rf build")) == "rm -rf build (this very command)"
+    assert covers("write_file", WRITE) == "write_file in /srv/ws/src"
+    assert covers("plugin", PLUGIN) == "any call of plugin"
+    assert covers("shell", shell("bash x.sh")) == ""
+    assert covers("write_file", WRITE, "always_ask") == ""
 
 
 def test_always_for_files_covers_a_folder() -> None:

@@ -169,7 +169,7 @@ async def the_promises_hold(house: House) -> None:
             db.execute(sql).fetchone()[0]
             for sql in (
                 "SELECT count(*) FROM turns WHERE state <> 'finished'",
-                "SELECT count(*) FROM inbox WHERE state <> 'done'",
+                "SELECT count(*) FROM inbox WHERE state NOT IN ('done', 'cancelled')",
                 SILENT,
                 "SELECT count(*) FROM tool_calls WHERE state <> 'finished'",
             )

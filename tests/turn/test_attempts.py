@@ -45,6 +45,7 @@ async def test_text_of_a_lost_attempt_is_taken_back(house: House) -> None:
 
 async def test_text_before_a_call_only_answer_is_taken_back_too(house: House) -> None:
     """K8: what is shown equals the answer that counts, also when that one has no text."""
+    # Seen to fail with: no reset before the next attempt's text (K8).
     house.model.answers(drops("Hel"), calls("echo", id="c1", text="a"), says("ok"))
     await house.user.writes("hi")
     await waits_of(house)
@@ -53,6 +54,7 @@ async def test_text_before_a_call_only_answer_is_taken_back_too(house: House) ->
 
 async def test_the_server_says_how_long_to_wait(house: House) -> None:
     """T35: a limit with its time is waited out exactly, then tried again."""
+    # Seen to fail with: Retry-After passed over (K9).
     limit = RateLimitError("slow down", code="rate_limited", status=429, retryable=True, retry_after=2.0)
     house.model.answers(fails(limit), says("ok"))
     await house.user.writes("hi")
@@ -69,6 +71,7 @@ async def test_the_server_says_how_long_to_wait(house: House) -> None:
 )
 async def test_a_lasting_error_is_tried_once(house: House, error: ProviderError) -> None:
     """T35: what the same request cannot mend ends the turn at once, with the provider's code; the next turn works."""
+    # Seen to fail with: the error left out of the final (A41), its internals in the chat (A42).
     house.model.answers(fails(error), says("ok"))
     await house.user.says("hi")
     final = house.finals[0]
@@ -104,6 +107,7 @@ async def test_a_server_that_says_zero_seconds_is_not_hammered(house: House) -> 
 
 async def test_nobody_watches_silence_for_minutes(house: House) -> None:
     """K9: all waiting of one step together has a limit; what would go beyond it is given up."""
+    # Seen to fail with: waits without a cap (K9).
     limit = RateLimitError("slow down", code="rate_limited", status=429, retryable=True, retry_after=30.0)
     house.model.answers(fails(limit), fails(limit))
     await house.user.writes("hi")
@@ -129,6 +133,7 @@ async def test_an_error_after_rounds_keeps_them(house: House) -> None:
 
 async def test_a_billed_failure_counts_once(house: House) -> None:
     """A50, A51: a failed attempt's last running total is in the sum, and listed as failed, whatever comes after."""
+    # Seen to fail with: failed attempts without their usage (A50), running totals added up (A51).
     house.model.answers(drops("He", usage=(12, 4)), says("Hello", usage=(10, 3)))
     await house.user.writes("hi")
     await waits_of(house)

@@ -16,6 +16,7 @@ ASKING = step("asking", [call("sup", "c1", x="1")])
 
 async def test_a_new_message_ends_the_pause_in_order(house: House) -> None:
     """T58, A30: the calls are closed, the pause is over, then the new input; its reply says what did not run."""
+    # Seen to fail with: calls of the superseded turn left open (A30).
     house.model.answers(ASKING, says("fine"))
     await house.user.says("hi")
     asked = (await house.operator.sees())[0]
@@ -43,6 +44,7 @@ async def test_an_approved_call_that_has_not_run_is_closed_too(house: House) -> 
 
 async def test_a_message_may_wait_for_the_pause_instead(house: House) -> None:
     """A34: where the policy says no, the input waits, and runs after the turn has ended."""
+    # Seen to fail with: the policy not asked (A34).
     house.settings.supersedes = lambda _: False
     house.model.answers(ASKING, says("done"), says("fine"))
     await house.user.says("hi")
@@ -54,6 +56,7 @@ async def test_a_message_may_wait_for_the_pause_instead(house: House) -> None:
 
 async def test_a_message_from_before_the_request_was_shown_waits(house: House) -> None:
     """Decision 1: only who can have seen the request can mean to end it."""
+    # Seen to fail with: the time of showing not compared (A30).
     house.operator.looking = False
     house.model.answers(ASKING, says("done"), says("fine"), to=None)
     await house.user.says("hi")

@@ -4,8 +4,10 @@ import pytest
 
 from zerobot.core.events import ToolFinished
 from zerobot.core.model import ModelCall
+from zerobot.core.tools import Access, Accesses, Mode
 from zerobot.testing.house import House
 from zerobot.testing.model import call, says, step
+from zerobot.testing.tools import Kind
 
 
 async def test_calls_that_only_read_run_at_once(house: House) -> None:
@@ -75,3 +77,27 @@ async def test_one_that_may_touch_anything_is_a_barrier(house: House) -> None:
     await house.tools.release()
     await house.idle()
     assert house.tools.started == ["rd a", "slow", "any", "rd b"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "at_once"),
+    [
+        (("mailbox:x", Mode.WRITE), ("mailbox:x", Mode.READ), False),
+        (("mailbox:x", Mode.WRITE), ("chat:y", Mode.WRITE), True),
+        (("chat:y", Mode.READ), ("chat:y", Mode.READ), True),
+        (("chat:y", Mode.WRITE), ("chat:yy", Mode.WRITE), True),
+    ],
+)
+async def test_named_resources_clash_like_files(
+    house: House, first: tuple[str, Mode], second: tuple[str, Mode], *, at_once: bool
+) -> None:
+    """K5: a mailbox or a chat is read by many at once and written by one."""
+    for name, (resource, mode) in (("one", first), ("two", second)):
+        accesses = Accesses(items=(Access(resource, mode),))
+        house.tools.add(name, house.tools.doubles["slow"].work, Kind(accesses=lambda _, found=accesses: found))  # type: ignore[misc]
+    house.model.answers(step(calls=[call("one"), call("two")]), says("ok"))
+    await house.user.writes("hi")
+    await house.settles()
+    assert len(house.tools.started) == (2 if at_once else 1)
+    await house.tools.release()
+    await house.idle()

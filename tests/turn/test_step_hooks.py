@@ -93,6 +93,7 @@ async def test_a_hook_may_end_the_turn_after_a_step(house: House) -> None:
 
 async def test_a_hook_may_end_the_turn_after_its_answer(house: House) -> None:
     """K3, after_step: the answer is stored and delivered with the hook's word."""
+    # Seen to fail with: hooks not asked after the last step (K3).
     house.settings.hooks = Hooks(after_step=(Says(EndTurn(StopReason.BUDGET, "_(Budget used up.)_")),))
     house.model.answers(says("fine"))
     await house.user.says("hi")

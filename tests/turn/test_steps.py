@@ -45,6 +45,7 @@ async def test_one_answer_is_one_step_and_one_final(house: House) -> None:
 
 async def test_tools_and_answers_alternate_until_the_model_is_done(house: House) -> None:
     """T02: each round's result is the end of the next request, and the usage of all steps is summed."""
+    # Seen to fail with: calls left out of the final (A41).
     house.model.answers(
         step(calls=[call("echo", "c1", text="a")], usage=(1, 2)),
         step(calls=[call("echo", "c2", text="b")], usage=(3, 4)),
@@ -141,6 +142,7 @@ async def test_without_a_closing_answer_a_notice_ends_the_turn(house: House, clo
 
 async def test_the_closing_request_is_metered_under_its_own_name(house: House) -> None:
     """A53: what the closing request costs is in the total, and told apart in the store."""
+    # Seen to fail with: the closing request metered as a step (A53).
     house.settings.limits = TurnLimits(max_steps=1)
     house.model.answers(step(calls=[call("echo", "c1", text="1")], usage=(2, 3)), says("sum", usage=(10, 20)))
     await house.user.says("hi")

@@ -5,7 +5,7 @@ import pytest
 from zerobot.core.events import Outcome, StepFinished, StopReason, TurnEvent, UsageCounted
 from zerobot.core.hooks import Hooks
 from zerobot.core.ids import ConversationId
-from zerobot.core.messages import AssistantMessage, ResultCode
+from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode, ToolResult
 from zerobot.core.usage import Usage
 from zerobot.testing.house import House
 from zerobot.testing.model import Scripted, call, calls, held, says, step
@@ -33,6 +33,7 @@ async def test_a_stop_closes_every_call_and_says_which_ran(house: House) -> None
 
 async def test_a_stop_while_the_model_answers_keeps_what_was_shown(house: House) -> None:
     """K13, W8: the visible part is stored, marked partial, and is the reply with its mark; calls of it are not."""
+    # Seen to fail with: shown text not stored (A44).
     answer, hold = held(step("Hello there", [call("echo", "c1", text="a")], deltas=["Hello", " there"]), after=1)
     house.model.answers(answer)
     await house.user.writes("hi")
@@ -84,6 +85,7 @@ async def test_a_deaf_tool_is_left_behind(house: House) -> None:
 
 async def test_a_stop_of_a_paused_turn_withdraws_what_was_asked(house: House) -> None:
     """A23: the calls did not run, the request is over, there is one final, and the model is not asked."""
+    # Seen to fail with: open calls left open at the end (A43).
     house.model.answers(step("asking", [call("sup", "c1", x="1"), call("echo", "c2", text="a")]), says("ok"))
     await house.user.says("hi")
     asked = (await house.operator.sees())[0]
@@ -209,3 +211,22 @@ async def test_a_stop_right_after_the_answer(
     assert [final.reason for final in house.finals] == [reason]
     assert await house.history() == history
     assert house.tools.started == []
+
+
+async def test_a_stopped_call_whose_result_cannot_be_checked_is_still_a_stopped_call(house: House) -> None:
+    """0.4: nothing says that a tool ran, or did not, where nobody knows."""
+
+    class Fails:
+        async def finalize(self, call: RecordedCall, result: ToolResult) -> ToolResult:
+            raise RuntimeError(f"{call.id} {result.code}")
+
+    house.settings.hooks = Hooks(finalize=(Fails(),))
+    house.model.answers(calls("slow", id="c1"))
+    await house.user.writes("hi")
+    await house.tools.has_started("slow")
+    await house.user.stops()
+    assert await house.history() == ["U:hi", "A:[c1]", "R c1!CANCELLED"]
+    answer = (await house.messages()).messages[1]
+    assert isinstance(answer, AssistantMessage)
+    assert answer.calls[0].result is not None
+    assert answer.calls[0].result.text == notices.UNCHECKED_UNCLEAR

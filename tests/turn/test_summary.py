@@ -21,6 +21,7 @@ from zerobot.core.messages import (
     UserMessage,
 )
 from zerobot.core.model import Finish, ModelRequest
+from zerobot.core.places import Identity
 from zerobot.memory.block import MemoryBlock
 from zerobot.providers import anthropic_encode, openai_encode
 from zerobot.providers.openai_dialects import Dialect
@@ -29,7 +30,7 @@ from zerobot.testing.house import House
 from zerobot.testing.model import Scripted, SeenRequest, call, calls, drops, fails, held, says, step
 from zerobot.turn.estimate import tokens_of
 from zerobot.turn.kit import TurnLimits
-from zerobot.turn.summary import COMPACTING, SYSTEM, source
+from zerobot.turn.summary import COMPACTING, SYSTEM, compact, source
 from zerobot.turn.window import SUMMARY_OPENS, CompactionRules, Pass
 
 FULL, EMPTY = (900, 10), (100, 10)
@@ -255,14 +256,19 @@ async def test_the_rounds_of_a_long_turn_are_summed_up_while_it_runs(house: Hous
     assert house.model.last_request.lines[: len(lines)] == lines
 
 
+async def compacts(house: House) -> int:
+    """Ann sends /compact; how many messages were summed up."""
+    return await compact(house.engine.kit(), await house.user.conversation(), "test", Identity("test", "ann"))
+
+
 async def test_somebody_asks_for_a_summary(house: House) -> None:
     """/compact: below the share too, all but the head and what is of the moment, metered to who asked."""
     for number in range(1, 6):
         house.model.answers(says(f"answer {number}"))
         await house.user.says(f"question {number}")
     house.model.answers(says("Short."))
-    assert await house.engine.compact(house.user) == 4
-    assert await house.engine.compact(house.user) == 0
+    assert await compacts(house) == 4
+    assert await compacts(house) == 0
     house.model.answers(says("answer 6"))
     await house.user.says("question 6")
     assert len(house.model.last_request.lines) == 2 + 1 + 4 + 1
@@ -278,9 +284,9 @@ async def test_who_asks_for_a_summary_learns_that_it_failed(house: House) -> Non
         await house.user.says(f"question {number}")
     house.model.answers(says("", finish=Finish.FILTER), says("Short."))
     with pytest.raises(ProviderError):
-        await house.engine.compact(house.user)
+        await compacts(house)
     assert len((await house.messages()).messages) == 10
-    assert await house.engine.compact(house.user) == 4
+    assert await compacts(house) == 4
 
 
 def rounds(count: int, size: int) -> tuple[Message, ...]:

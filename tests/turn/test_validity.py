@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from zerobot.core.ids import CallId, TurnId
 from zerobot.core.messages import AssistantMessage, Message, RecordedCall, ResultCode, ToolResult, UserMessage
 from zerobot.testing.model import faults_of
-from zerobot.turn.shrink import estimate, shrink
+from zerobot.turn.estimate import estimate
+from zerobot.turn.shrink import shrink
 from zerobot.turn.validity import faults, sendable, strict
 
 T1 = TurnId("t1")

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -12,15 +14,16 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from zerobot.cli.terminal.kind import terminal_kind
-from zerobot.cli.terminal.lines import LineAnswers, StdinLines, nobody_to_ask
+from zerobot.cli.terminal.lines import LineAnswers, StdinLines
 from zerobot.cli.terminal.link import Link, LocalLink
 from zerobot.cli.terminal.plain import Decide, Streams, ask_lines, ask_once
 from zerobot.config.loader import LoadedConfig
 from zerobot.core.channel import Channel, ChannelServices
-from zerobot.core.errors import ZerobotError
+from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.core.log import EventLog
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.app import run_daemon
+from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, converse
 from zerobot.daemon.logs import log_to
 from zerobot.security.redact import Redactor
@@ -29,6 +32,12 @@ from zerobot.store.state_dir import StateDir
 LEAVE_GRACE = 1.0
 """Seconds that a turn gets when the person leaves; what is left of it goes on at the next start."""
 LOG_NAME = "chat.log"
+CHAT = "zerobot chat"
+ONE_MESSAGE = "zerobot chat -m"
+"""What holds the state directory while one message is answered."""
+LOCKED_WAIT = 0.1
+LOCKED_TRIES = 100
+"""How often, and how many seconds apart, a state directory that is held by a bot that does not listen is looked at."""
 LEAVE = frozenset({"/quit", "/exit"})
 WELCOME = "Write to the bot; /help shows what it knows, Ctrl-D or /quit leaves."
 
@@ -36,12 +45,13 @@ Front = Callable[[Link], Coroutine[None, None, int]]
 """Holds the conversation over a link; the exit status."""
 
 
-def talk_here(loaded: LoadedConfig, message: str | None) -> int:
+def talk_here(state: LoadedConfig, message: str | None, config: Callable[[], LoadedConfig]) -> int:
     """Hold a conversation in this terminal; the exit status.
 
     Args:
-        loaded: Names the state directory, and configures the bot if no daemon runs.
+        state: Names the state directory; beside a daemon nothing else matters.
         message: Say only this; `-`: what stdin holds; None: converse.
+        config: Loads the whole configuration: for when no daemon runs.
 
     Raises:
         ZerobotError: No conversation is possible.
@@ -50,8 +60,9 @@ def talk_here(loaded: LoadedConfig, message: str | None) -> int:
         message = sys.stdin.read()
     if message is not None and not message.strip():
         raise ZerobotError("there is nothing to say: the message is empty")
+    command = CHAT if message is None else ONE_MESSAGE
     try:
-        return asyncio.run(_talk(loaded, _front(loaded, message)))
+        return asyncio.run(_talk(StateDir(state.state_dir), _front(state, message), command, config))
     except KeyboardInterrupt:
         return 130
 
@@ -59,12 +70,13 @@ def talk_here(loaded: LoadedConfig, message: str | None) -> int:
 def _front(loaded: LoadedConfig, message: str | None) -> Front:
     """Choose how the conversation is held: one message, a person at a screen, or lines from a pipe."""
     streams = Streams(out=sys.stdout, err=sys.stderr)
-    decide: Decide = LineAnswers().decide if sys.stdin.isatty() else nobody_to_ask
+    lines = StdinLines()
+    decide: Decide | None = LineAnswers(lines).decide if sys.stdin.isatty() else None
     if message is not None:
         return lambda link: ask_once(link, message, streams, decide)
     if sys.stdin.isatty() and sys.stdout.isatty():
         return lambda link: _at_a_screen(link, loaded)
-    return lambda link: ask_lines(link, StdinLines().lines(), streams, decide, LEAVE)
+    return lambda link: ask_lines(link, lines.lines(), streams, decide, LEAVE)
 
 
 async def _at_a_screen(link: Link, loaded: LoadedConfig) -> int:
@@ -74,17 +86,45 @@ async def _at_a_screen(link: Link, loaded: LoadedConfig) -> int:
     return 0
 
 
-async def _talk(loaded: LoadedConfig, front: Front) -> int:
-    with contextlib.suppress(NoDaemonError):
-        async with converse(StateDir(loaded.state_dir).socket_path, "chat.open", {}) as conversing:
-            return await front(conversing)
-    return await _alone(loaded, front)
+async def _talk(state: StateDir, front: Front, command: str, config: Callable[[], LoadedConfig]) -> int:
+    """Hold the conversation with the bot that runs, else with one of our own."""
+    tries = 0
+    while True:
+        if not _runs_for_one_message(state):
+            with contextlib.suppress(NoDaemonError):
+                async with converse(state.socket_path, "chat.open", {}) as conversing:
+                    return await front(conversing)
+        try:
+            with state.lock(now=SystemClock().now(), command=command):
+                pass
+            return await _alone(config(), front, command)
+        except StateLockedError:
+            # It is about to listen, or to end; one that runs for a single message ends with that.
+            tries += 0 if _runs_for_one_message(state) else 1
+            if tries > LOCKED_TRIES:
+                raise
+            await asyncio.sleep(LOCKED_WAIT)
 
 
-async def _alone(loaded: LoadedConfig, front: Front) -> int:
-    """Be the daemon, with the terminal as its only channel."""
-    loaded = _for_chat(loaded)
+def _runs_for_one_message(state: StateDir) -> bool:
+    """Whether whoever holds the state does so for one message: he ends with it, and is nobody to talk to."""
+    try:
+        return ONE_MESSAGE in state.lock_path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+
+
+async def _alone(loaded: LoadedConfig, front: Front, command: str) -> int:
+    """Be the daemon, with the terminal as its only channel.
+
+    Raises:
+        StateLockedError: Somebody else was quicker; `front` was not called.
+    """
+    here = Path.cwd() if loaded.path is None and not loaded.settings.security.workspace else None
+    loaded = _for_chat(loaded, here)
     name, kind, settings = terminal_kind(loaded)
+    if here is not None:
+        name = name_in(here, name)
     stop = asyncio.Event()
     opened: asyncio.Future[Channel] = asyncio.get_running_loop().create_future()
 
@@ -102,10 +142,14 @@ async def _alone(loaded: LoadedConfig, front: Front) -> int:
                 extra_channels={name: (replace(kind, open=open_channel), settings)},
                 stop=stop,
                 log=log,
-                command="zerobot chat",
+                command=command,
             ),
             name="daemon",
         )
+        await asyncio.wait((daemon, opened), return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            # It could not even open its channel: what it raises says why.
+            daemon.result()
         serving = asyncio.create_task(_serve(opened, link), name="terminal")
         talking = asyncio.create_task(front(link), name="conversation")
         try:
@@ -126,13 +170,26 @@ async def _serve(opened: asyncio.Future[Channel], link: LocalLink) -> None:
     await channel.attach(link.terminal)
 
 
-def _for_chat(loaded: LoadedConfig) -> LoadedConfig:
-    """The settings for a bot that lives as long as the conversation; without any file it works where it was started."""
+def name_in(folder: Path, kind: str) -> str:
+    """The terminal's channel in a folder that is the workspace because nothing is configured.
+
+    Each folder has its own: what was said, asked and granted in one of them means nothing in another.
+    """
+    mark = hashlib.sha256(os.fsencode(folder)).hexdigest()[:6]
+    return "-".join(filter(None, (kind, re.sub(r"[^A-Za-z0-9_]+", "-", folder.name).strip("-")[:24], mark)))
+
+
+def _for_chat(loaded: LoadedConfig, here: Path | None) -> LoadedConfig:
+    """The settings for a bot that lives as long as the conversation.
+
+    Args:
+        loaded: What is configured.
+        here: Where it was started, if that is the workspace: nothing is configured.
+    """
     daemon = loaded.settings.daemon
     grace = min(daemon.shutdown_grace, LEAVE_GRACE)
     settings = loaded.settings.model_copy(update={"daemon": daemon.model_copy(update={"shutdown_grace": grace})})
-    here = loaded.path is None and not settings.security.workspace
-    return replace(loaded, settings=settings, workspace=Path.cwd() if here else loaded.workspace)
+    return replace(loaded, settings=settings, workspace=here or loaded.workspace)
 
 
 @contextmanager

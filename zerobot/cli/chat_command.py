@@ -16,6 +16,6 @@ def chat(
 ) -> None:
     """Talk to the bot here in the terminal; without a configuration the built-in demo model answers."""
     from zerobot.cli.chat import talk_here  # noqa: PLC0415 - the daemon is loaded when it is needed
-    from zerobot.cli.operate import load  # noqa: PLC0415
+    from zerobot.cli.operate import load, load_state  # noqa: PLC0415
 
-    raise typer.Exit(talk_here(load(context), message))
+    raise typer.Exit(talk_here(load_state(context), message, lambda: load(context)))

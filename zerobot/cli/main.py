@@ -1,10 +1,12 @@
 """The command `zerobot`: which commands there are, and how what goes wrong is told. No traceback reaches a user."""
 
+import contextlib
+import errno
 import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -20,6 +22,8 @@ from zerobot.cli.run import run
 from zerobot.core.errors import ConfigError, ZerobotError
 
 DEBUG = "ZEROBOT_DEBUG"
+READER_LEFT = 141
+"""What a shell shows for a program that SIGPIPE ended."""
 FAULT = 70
 """EX_SOFTWARE of sysexits.h: the fault is ours."""
 
@@ -74,14 +78,49 @@ def root(
 
 def main() -> None:
     """Run the command line; the process ends here."""
+    _open_closed_streams()
+    status = _run()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        status = status or _told(error)
+    for stream in (sys.stdout, sys.stderr):
+        _give_up_unwritten(stream)
+    sys.exit(status)
+
+
+def _run() -> int:
+    """Run the command; the exit status."""
     try:
         app(hoisted(sys.argv[1:]), prog_name="zerobot")
-    except (ZerobotError, BaseExceptionGroup) as error:
-        sys.exit(_told(error))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except KeyboardInterrupt:
-        sys.exit(130)
-    except Exception as error:  # noqa: BLE001 - the boundary to people: they get a sentence, and a traceback on request
-        sys.exit(_told(error))
+        return 130
+    except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the boundary to people: they get a sentence
+        return _told(error)
+    return 0
+
+
+def _open_closed_streams() -> None:
+    """Give the process the standard streams that it was started without: no file may come to bear their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is taken, and that is this one.
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
+
+
+def _give_up_unwritten(stream: TextIO) -> None:
+    """Let the interpreter's own flush at its end find nothing to complain about."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def hoisted(arguments: list[str]) -> list[str]:
@@ -110,6 +149,13 @@ def _told(error: BaseException) -> int:
             return 1
         case KeyboardInterrupt():
             return 130
+        case BrokenPipeError():
+            # Whoever read us has enough.
+            return READER_LEFT
+        case OSError(errno=errno.ENOSPC | errno.EIO | errno.EBADF, filename=None):
+            with contextlib.suppress(OSError):
+                typer.echo(f"zerobot: cannot write: {cause.strerror}", err=True)
+            return 1
     typer.echo(f"zerobot: a fault of its own: {type(cause).__name__}: {cause}; {DEBUG}=1 shows where", err=True)
     return FAULT
 

@@ -3,12 +3,14 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import typer
 
 from zerobot.cli.context import CliContext
 from zerobot.cli.guard import refuse_child_of_holder
-from zerobot.config.loader import LoadedConfig, load_config
+from zerobot.cli.terminal.kind import TERMINAL
+from zerobot.config.loader import LoadedConfig, load_config, load_for_operators
 from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, call
@@ -28,8 +30,24 @@ def load(context: typer.Context) -> LoadedConfig:
         ConfigError: It cannot be used.
         ToolRefusedError: A tool of the daemon that holds its state directory asks.
     """
-    path = context.obj.config if isinstance(context.obj, CliContext) else None
-    loaded = load_config(path, os.environ)
+    return _refused_to_tools(load_config(_chosen(context), os.environ))
+
+
+def load_state(context: typer.Context) -> LoadedConfig:
+    """Load as much as commands on the state need; faults elsewhere in the configuration do not matter to them.
+
+    Raises:
+        ConfigError: The state directory is not known.
+        ToolRefusedError: As for `load`.
+    """
+    return _refused_to_tools(load_for_operators(_chosen(context), os.environ))
+
+
+def _chosen(context: typer.Context) -> Path | None:
+    return context.obj.config if isinstance(context.obj, CliContext) else None
+
+
+def _refused_to_tools(loaded: LoadedConfig) -> LoadedConfig:
     refuse_child_of_holder(StateDir(loaded.state_dir).lock_path)
     return loaded
 
@@ -59,15 +77,23 @@ def operate(loaded: LoadedConfig, method: str, params: Mapping[str, object], on_
 
 
 def running(loaded: LoadedConfig) -> Result | None:
-    """The status of the daemon that runs; None when none does.
+    """The status of the daemon that runs, and in `channels` how each of its channels is; None when none runs.
+
+    A channel for terminals needs no platform, so it is not among them.
 
     Raises:
         ControlError: One runs and does not answer.
     """
+    socket = StateDir(loaded.state_dir).socket_path
     try:
-        return call(StateDir(loaded.state_dir).socket_path, "status", {}, timeout=5.0)
+        status = call(socket, "status", {}, timeout=5.0)
+        states = call(socket, "health", {}, timeout=5.0).get("channels")
     except NoDaemonError:
         return None
+    tables = loaded.settings.channels
+    known = {name: table.kind or name for name, table in tables.items()}
+    channels = states.items() if isinstance(states, dict) else ()
+    return {**status, "channels": {name: state for name, state in channels if known.get(name, name) != TERMINAL}}
 
 
 async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str, object], on_item: OnItem) -> Result:
@@ -80,7 +106,7 @@ async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str
     with state.lock(now=clock.now(), command=f"zerobot {method}"):
         async with open_database(state.database_path) as database:
             costs = Costs(loaded, UsageLog(database))
-            operations = Operations(database=database, effects=NoEffects(), costs=costs, clock=clock)
+            operations = Operations(database=database, effects=NoEffects(database), costs=costs, clock=clock)
             operation = operations.table().get(method)
             if operation is None:
                 raise OperationError(f"there is no operation {method!r}")

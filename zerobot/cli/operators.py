@@ -11,6 +11,9 @@ from zerobot.security.visible import escape
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
+WORKING = frozenset({"connected", "disconnected"})
+"""States of a channel that need nobody: a broken connection is tried again. Any other is why it is parked."""
+
 approvals = typer.Typer(no_args_is_help=True, help="Tool calls that wait for an operator.")
 pair = typer.Typer(no_args_is_help=True, help="Who may talk to the bot beyond the lists in the settings.")
 sessions = typer.Typer(no_args_is_help=True, help="Conversations.")
@@ -24,9 +27,9 @@ def _ask(
     on_item: Callable[[Mapping[str, object]], None] | None = None,
 ) -> Mapping[str, object]:
     """Carry out one operation; the store is loaded only now."""
-    from zerobot.cli.operate import load, operate  # noqa: PLC0415
+    from zerobot.cli.operate import load_state, operate  # noqa: PLC0415
 
-    return operate(load(context), method, params, on_item)
+    return operate(load_state(context), method, params, on_item)
 
 
 @approvals.command("list")
@@ -218,15 +221,21 @@ def unfreeze(context: typer.Context) -> None:
 
 
 def status(context: typer.Context, *, json: AsJson = False) -> None:
-    """Say whether a daemon runs; exit 1 if none does."""
-    from zerobot.cli.operate import load, running  # noqa: PLC0415
+    """Say whether a daemon runs and how its channels are; exit 1 if none runs, or if none of its channels can work."""
+    from zerobot.cli.operate import load_state, running  # noqa: PLC0415
 
-    result = running(load(context))
+    result = running(load_state(context))
+    states = result.get("channels") if result else None
+    channels: Mapping[str, str] = states if isinstance(states, dict) else {}
     if json:
         say(as_json({"running": result is not None, **(result or {})}))
     elif result is None:
         say("no daemon runs; start one with: zerobot run")
     else:
-        say("\n".join([f"zerobot {result['version']} runs", *(["all tools are frozen"] if result["frozen"] else [])]))
-    if result is None:
+        say(f"zerobot {result['version']} runs")
+        for name, state in channels.items():
+            say(f"channel {name}: {state if state in WORKING else f'parked: {escape(state)}'}")
+        if result["frozen"]:
+            say("all tools are frozen")
+    if result is None or (channels and not any(state in WORKING for state in channels.values())):
         raise typer.Exit(1)

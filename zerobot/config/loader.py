@@ -5,7 +5,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -24,6 +24,7 @@ from zerobot.config.values import apply_overrides, expand, read_files, settle_ov
 from zerobot.core.errors import ConfigError
 
 _DEPTH = 40
+_MENDED_LINES = 20
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -91,6 +92,58 @@ def load_file(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds)
     examined = examine(file, environ, kinds)
     if examined.faults:
         raise ConfigError(fault_lines(file, examined))
+    return _loaded(file, examined, environ, kinds)
+
+
+def load_for_operators(path: Path | None, environ: Mapping[str, str], kinds: Kinds | None = None) -> LoadedConfig:
+    """Load what commands on the state need: where it is. The rest counts as far as it is valid.
+
+    The emergency stop must work at a shell that lacks the bot's secrets, and while somebody edits the file.
+
+    Args:
+        path: See `load_config`.
+        environ: The environment.
+        kinds: See `load_config`.
+
+    Raises:
+        ConfigError: The file cannot be read, or does not let us know the state directory.
+    """
+    found = find_config(path, environ)
+    file = read_config(found) if found is not None else None
+    kinds = installed_kinds() if kinds is None else kinds
+    file = _mended(file) if file is not None else None
+    examined = examine(file, environ, kinds)
+    where: KeyPath = ("daemon", "state_dir")
+    wrong = [fault for fault in examined.faults if fault.path and fault.path == where[: len(fault.path)]]
+    if wrong:
+        raise ConfigError(fault_lines(file, replace(examined, faults=wrong)))
+    return _loaded(file, examined, environ, kinds)
+
+
+def _mended(file: ConfigFile) -> ConfigFile:
+    """The file without the lines that keep it from being TOML; as it is where those may name the state directory."""
+    lines = file.text.splitlines()
+    for _ in range(_MENDED_LINES):
+        try:
+            tomllib.loads("\n".join(lines))
+        except RecursionError:
+            return file
+        except ValueError as error:
+            match = _SYNTAX.fullmatch(str(error))
+            number = int(match[2]) if match and match[2] else len(lines)
+            if not 0 < number <= len(lines) or _names_the_state(lines[number - 1]):
+                return file
+            lines[number - 1] = ""
+        else:
+            return replace(file, text="\n".join(lines))
+    return file
+
+
+def _names_the_state(line: str) -> bool:
+    return "state_dir" in line or "daemon" in line
+
+
+def _loaded(file: ConfigFile | None, examined: Examined, environ: Mapping[str, str], kinds: Kinds) -> LoadedConfig:
     settings = examined.settings
     base = _base(file)
     state_dir = base / settings.daemon.state_dir if settings.daemon.state_dir else default_state_dir(environ)

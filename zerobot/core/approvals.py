@@ -48,6 +48,8 @@ class Approval:
     """What holds the call while it runs; for people."""
     grantable: bool = True
     """Whether "always" is offered."""
+    covers: str = ""
+    """What "always" would allow, for people; empty where it is not offered."""
     state: ApprovalState = ApprovalState.PENDING
     requested_at: datetime
     expires_at: datetime

@@ -119,4 +119,6 @@ class Acceptance(StrEnum):
     LOOP = "loop"
     STALE = "stale"
     FULL = "full"
+    BLOCKED = "blocked"
+    """A guard does not let it in."""
     NO_STORAGE = "no_storage"

@@ -7,7 +7,7 @@ _NOT_WANTED = "httpx._main"
 """The command line of httpx: click, rich and pygments come with it, 4 MiB and 30 ms at the start."""
 _LOOKED_FOR = "sniffio"
 """httpcore tries to import it for every lock and event that it makes, some 15 times a turn; each time Python searches
-all its path again. Where it is not installed that is a tenth of a turn's processor time."""
+all its path again. Where it is not installed the profiler counts a seventh of a turn for it."""
 
 
 def declare_absent() -> None:

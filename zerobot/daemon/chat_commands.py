@@ -1,6 +1,8 @@
 """The commands of the chat: which there are, and how a line is read as one. Pure."""
 
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from zerobot.core.channel import ChatCommand
 
@@ -22,7 +24,13 @@ COMMANDS: tuple[ChatCommand, ...] = (
 PREFIXES = ("/", "!")
 """Some platforms keep the first for themselves, so the second works everywhere."""
 
+UNKNOWN = ChatCommand(name="", summary="what looks like a command and is none")
 _BY_NAME = {command.name: command for command in COMMANDS}
+# What platforms send by themselves when somebody opens a chat with a bot.
+_ALIASES = {"start": "help"}
+_LOOKS_LIKE_ONE = re.compile(r"/[a-z][a-z0-9_-]{1,23}", re.IGNORECASE)
+_ALONE = frozenset({"freeze", "unfreeze", "new"})
+"""What changes much and takes no words: `/freeze off` may be meant the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +43,31 @@ class CommandLine:
 
 
 def read_command_line(text: str) -> CommandLine | None:
-    """Read a message as a command of ours; None when it is something to answer (also when it names no command)."""
+    """Read a message as a command of ours; None when it is something to answer.
+
+    A single word that looks like a command and is none is read as `UNKNOWN`; "/usr/bin is full" is something to answer.
+    """
     line = text.strip()
     if not line.startswith(PREFIXES):
         return None
     word, _, rest = line[1:].partition(" ")
     # Groups address a bot's command as /stop@name.
     name = word.partition("@")[0].partition("\n")[0].lower()
-    command = _BY_NAME.get(name)
-    return CommandLine(command, rest.strip()) if command else None
+    command = _BY_NAME.get(_ALIASES.get(name, name))
+    if command is not None:
+        return CommandLine(command, rest.strip())
+    return CommandLine(UNKNOWN, line) if _LOOKS_LIKE_ONE.fullmatch(line) else None
+
+
+def refusal(line: CommandLine) -> str:
+    """Why a command is not carried out, whoever wrote it; empty when it can be. Markdown."""
+    if line.command is UNKNOWN:
+        close = get_close_matches(line.rest[1:].lower(), _BY_NAME, n=1)
+        meant = f" Did you mean `/{close[0]}`?" if close else ""
+        return f"There is no command `{line.rest}`.{meant} /help lists them all."
+    if line.rest and line.command.name in _ALONE:
+        return f"Nothing was done: `/{line.command.name}` takes no words behind it. Send it alone if you mean it."
+    return ""
 
 
 def is_command(text: str) -> bool:

@@ -13,7 +13,7 @@ from zerobot.core.ids import ConversationId, InboxId, ReplyId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
-from zerobot.daemon.chat_commands import COMMANDS, read_command_line
+from zerobot.daemon.chat_commands import COMMANDS, read_command_line, refusal
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
@@ -107,7 +107,7 @@ class ChatCommands:
         line = read_command_line(envelope.text)
         if line is not None:
             asked = Asked(id=waiting.id, envelope=envelope, conversation=waiting.conversation, rest=line.rest)
-            text = await self._answer(line.command, asked)
+            text = refusal(line) or await self._answer(line.command, asked)
             reply = await self._wires.books.inbox.answer_command(waiting, text)
             if reply is not None:
                 self._wires.answered(reply)

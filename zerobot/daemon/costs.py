@@ -13,6 +13,21 @@ LONGEST_TURN = timedelta(days=60)
 """How far back the calls of a turn may lie: it may have waited for operators, and those waits are bounded."""
 
 
+def catalogue_of(config: LoadedConfig) -> Catalogue:
+    """What is known of models: the shipped catalogue, and above it what the owner has configured."""
+    settings, kinds = config.settings, config.kinds.providers
+    return Catalogue(
+        entries=shipped(),
+        own=settings.models,
+        addresses={
+            name: table.base_url or kinds[table.kind or name]().default_base_url
+            for name, table in settings.providers.items()
+            # At the shell a table may be there whose kind is not: its models have no price then.
+            if (table.kind or name) in kinds
+        },
+    )
+
+
 class Costs:
     """Prices model calls.
 
@@ -28,15 +43,7 @@ class Costs:
     @cached_property
     def catalogue(self) -> Catalogue:
         """What is known of models; read when it is first asked for."""
-        settings, kinds = self._config.settings, self._config.kinds.providers
-        return Catalogue(
-            entries=shipped(),
-            own=settings.models,
-            addresses={
-                name: table.base_url or kinds[table.kind or name]().default_base_url
-                for name, table in settings.providers.items()
-            },
-        )
+        return catalogue_of(self._config)
 
     def of_calls(self, calls: UsageTotal) -> Decimal | None:
         """The price of some calls of one model; None when it, or the tokens of some of them, are not known."""

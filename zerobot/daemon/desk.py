@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from zerobot.core.access import Grant
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply
 from zerobot.core.channel import AsksApproval
 from zerobot.core.clock import Clock
@@ -19,6 +20,7 @@ from zerobot.daemon.routing import OperatorRules
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.patience import Jitter, Patience, full_jitter
 from zerobot.delivery.waiting import event_or_timeout
+from zerobot.security.access import GRANT_LIFE, grant_text
 from zerobot.security.prompt import outcome_text
 from zerobot.store import approvals as approval_rows
 from zerobot.store import grants
@@ -29,7 +31,6 @@ from zerobot.store.inbox import Inbox
 
 LATELY = timedelta(hours=24)
 """An operator who wrote in a chat within this time is asked there."""
-GRANT_LIFE = timedelta(days=30)
 LONGEST_LOOK = 60.0
 """Seconds after which the wall time is looked at again: it may have been set meanwhile."""
 
@@ -138,7 +139,7 @@ class ApprovalDesk:
             return PressReply(PressOutcome.NOT_OPERATOR, refusal)
         decided, granted = await self._decide(press, approval)
         if decided.won:
-            self._decided(decided, granted=granted)
+            self._decided(decided, granted=granted is not None)
             return _thanks(press, decided.approval, granted)
         # Whoever won may have been cut off right after it was stored: what follows from it is done again.
         self._follow(decided)
@@ -166,11 +167,11 @@ class ApprovalDesk:
         direct = place in self._direct_places((press.presser,)) or await self._is_direct(place)
         return None if self._rules.may_decide_own(direct=direct) else NOT_YOUR_OWN
 
-    async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, str | None]:
+    async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, Grant | None]:
         """Store the decision, and with it the grant that "always" gives.
 
         Returns:
-            What became of it, and what the grant covers; None: there is no grant.
+            What became of it, and the grant; None: there is none.
         """
         now = self._wires.clock.now()
         state = ApprovalState.DENIED if press.button is Button.DENY else ApprovalState.APPROVED
@@ -178,18 +179,19 @@ class ApprovalDesk:
         if press.button is Button.ALWAYS and approval.grantable:
             pattern = self._wires.grant_pattern(approval)
 
-        def transaction(db: sqlite3.Connection) -> Decided:
+        def transaction(db: sqlite3.Connection) -> tuple[Decided, Grant | None]:
             decided = approval_rows.decide(db, approval.id, state, press.presser, press.presser_name, press.reason, now)
             assert decided is not None, "approvals are never deleted, and this one was found"
-            if decided.won and pattern is not None:
-                grants.insert(db, approval.conversation, approval.tool, pattern, press.presser, now, now + GRANT_LIFE)
-            return decided
+            if not decided.won or pattern is None:
+                return decided, None
+            until = now + GRANT_LIFE
+            return decided, grants.insert(db, approval.conversation, approval.tool, pattern, press.presser, now, until)
 
-        return await self._wires.database.write(transaction), pattern
+        return await self._wires.database.write(transaction)
 
-    def _decided(self, decided: Decided, *, granted: str | None = None) -> None:
+    def _decided(self, decided: Decided, *, granted: bool = False) -> None:
         """Let everything follow from a decision that is stored."""
-        self._log_decided(decided.approval, granted=granted is not None)
+        self._log_decided(decided.approval, granted=granted)
         self._follow(decided)
 
     def _follow(self, decided: Decided) -> None:
@@ -279,12 +281,12 @@ def _too_late(approval: Approval) -> str:
     return f"Already decided. {outcome_text(approval)}"
 
 
-def _thanks(press: ButtonPress, approval: Approval, granted: str | None) -> PressReply:
+def _thanks(press: ButtonPress, approval: Approval, granted: Grant | None) -> PressReply:
     if approval.state is ApprovalState.DENIED:
         return PressReply(PressOutcome.DENIED, "Denied.")
     if press.button is not Button.ALWAYS:
         return PressReply(PressOutcome.APPROVED, "Approved.")
     if granted is None:
         return PressReply(PressOutcome.APPROVED, "Approved, this once: it is too broad to be allowed for always.")
-    covers = f"{approval.tool} {granted}".rstrip()
-    return PressReply(PressOutcome.APPROVED, f"Approved, and for {GRANT_LIFE.days} days in this chat: {covers}")
+    always = f"always, for {GRANT_LIFE.days} days in this chat: {grant_text(approval.tool, granted.pattern)}"
+    return PressReply(PressOutcome.APPROVED, f"Approved, and {always}. /grants revoke {granted.id} ends that.")

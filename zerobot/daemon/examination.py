@@ -18,6 +18,7 @@ from zerobot.core.provider_kind import ProviderServices
 from zerobot.daemon.chat_commands import COMMANDS
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, call
+from zerobot.daemon.costs import catalogue_of
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.models import Models
 from zerobot.security.filenames import safe_name
@@ -110,7 +111,8 @@ async def _models(config: LoadedConfig, http: HttpClients) -> list[Finding]:
     """Each model that an agent names, by a real call."""
     agents = [config.settings.agent, *config.settings.agents.values()]
     references = dict.fromkeys(model for agent in agents for model in (agent.model, *agent.fallback_models))
-    models = Models(config, ProviderServices(http=http.guarded, clock=SystemClock(), log=silent))
+    services = ProviderServices(http=http.guarded, clock=SystemClock(), log=silent)
+    models = Models(config, services, lambda: catalogue_of(config))
     findings = []
     for reference in references:
         choice = models.choice(reference)

@@ -2,21 +2,23 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zerobot.core.admission import Admission
 from zerobot.core.approvals import PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.errors import StorageError, ZerobotError
+from zerobot.core.guards import NO_GUARDS, Guards, Passage, Ruling
 from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
-from zerobot.core.places import Place
+from zerobot.core.places import Identity, Place
 from zerobot.daemon.chat_commands import is_command
 from zerobot.store.inbox import Accepted, Inbox, WaitingCommand
+from zerobot.turn.guards import judge_input
 
 FULL = "I have {count} messages of this chat waiting already, so I did not take this one. Please send it again later."
 STRANGER = (
-    "I don't know you yet. Give this code to whoever runs me: **{code}**\n\n"
+    "I don't know you yet. Your id is `{who}`. Give this code to whoever runs me: **{code}**\n\n"
     "They let you in with `/pair {code}` or `zerobot pair approve {code}`; it is good for an hour."
 )
 
@@ -36,6 +38,8 @@ class IntakeWires:
     alive: Callable[[str, str | None], None]
     """(channel, why it broke): None says that it is connected."""
     log: EventLog
+    guards: Guards = NO_GUARDS
+    """Those of inputs look at what people write before it is stored: what they block leaves everything as it was."""
 
 
 class ChannelIntake:
@@ -65,6 +69,11 @@ class ChannelIntake:
             self._refused(envelope, Acceptance.NOT_ADDRESSED)
             return Acceptance.NOT_ADDRESSED
         command = is_command(envelope.text)
+        ruling = None if command else await self._ruling(envelope.text, envelope.place, envelope.sender)
+        if ruling is not None and ruling.blocked:
+            return await self._refuse(envelope, ruling)
+        if ruling is not None:
+            envelope = replace(envelope, text=ruling.text)
         accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=command)
         if accepted.outcome is Acceptance.ACCEPTED:
             self._wires.log("envelope.accepted", channel=self._name, conversation=accepted.conversation)
@@ -72,6 +81,23 @@ class ChannelIntake:
             await self._explain(envelope, accepted)
         if accepted.outcome in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
             self._begin(envelope, accepted)
+        return accepted.outcome
+
+    async def _ruling(self, text: str, place: Place, sender: Identity) -> Ruling | None:
+        """What the guards say of an input; None when there are none."""
+        guards = self._wires.guards
+        if not (guards.input or guards.required):
+            return None
+        return await judge_input(guards, Passage(text=text, place=place, sender=sender), self._wires.log)
+
+    async def _refuse(self, envelope: InboundEnvelope, ruling: Ruling) -> Acceptance:
+        """Refuse what a guard has blocked. As with a full queue, its id alone is stored: a repeat isn't answered."""
+        accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=False, queue_limit=0)
+        if accepted.outcome is Acceptance.FULL:
+            self._refused(envelope, Acceptance.BLOCKED)
+            await self._wires.notice(envelope.place, ruling.text, envelope.message_id)
+            return Acceptance.BLOCKED
+        await self._explain(envelope, accepted)
         return accepted.outcome
 
     def _begin(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
@@ -90,7 +116,8 @@ class ChannelIntake:
             count = await self._wires.inbox.waiting_count(accepted.conversation)
             await self._wires.notice(envelope.place, FULL.format(count=count), envelope.message_id)
         if accepted.pairing is not None:
-            await self._wires.notice(envelope.place, STRANGER.format(code=accepted.pairing.code), envelope.message_id)
+            text = STRANGER.format(code=accepted.pairing.code, who=envelope.sender)
+            await self._wires.notice(envelope.place, text, envelope.message_id)
 
     def _refused(self, envelope: InboundEnvelope, reason: Acceptance) -> None:
         self._wires.log("envelope.refused", channel=self._name, reason=reason, sender=str(envelope.sender))
@@ -98,7 +125,12 @@ class ChannelIntake:
     async def edited(self, edit: EnvelopeEdit) -> None:
         """A message that still waits is changed or cancelled with it; any other stays as it was said."""
         with self._fence("envelope.crashed"):
+            ruling = None if edit.text is None else await self._ruling(edit.text, edit.place, edit.sender)
+            if ruling is not None:
+                edit = replace(edit, text=None if ruling.blocked else ruling.text)
             changed = await self._wires.inbox.edit(edit)
+            if changed and ruling is not None and ruling.blocked:
+                await self._wires.notice(edit.place, ruling.text, edit.message_id)
             self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)
 
     async def press(self, press: ButtonPress) -> PressReply:

@@ -1,41 +1,16 @@
 """Gives each turn its kit: that of the agent who answers on its channel."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from zerobot.config.loader import LoadedConfig
 from zerobot.config.schema import AgentSettings
-from zerobot.core.clock import Clock
-from zerobot.core.hooks import Hooks
-from zerobot.core.log import EventLog
 from zerobot.core.tools import Tool
 from zerobot.daemon.models import Models
 from zerobot.daemon.prompts import system_prompt
-from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Turn
-from zerobot.store.turns import Turns
 from zerobot.tools.registry import selected
-from zerobot.turn.kit import AccessState, CostOf, FetchFile, Operators, StrayTasks, TurnKit, TurnLimits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KitParts:
-    """What all kits share."""
-
-    turns: Turns
-    summaries: Summaries
-    models: Models
-    tools: Sequence[Tool]
-    """All that there are; an agent has some of them."""
-    access: AccessState
-    operators: Operators
-    fetch: FetchFile
-    receipt_key: bytes
-    hooks: Hooks
-    strays: StrayTasks
-    cost: CostOf
-    clock: Clock
-    log: EventLog
+from zerobot.turn.kit import TurnKit, TurnLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +28,27 @@ class KitMaker:
 
     Args:
         config: Says which agent answers where.
-        parts: What all kits share.
+        models: Opens the models.
+        shared: What all kits have in common; its tools are all that there are, an agent has some of them.
     """
 
-    def __init__(self, config: LoadedConfig, parts: KitParts) -> None:
+    def __init__(self, config: LoadedConfig, models: Models, shared: TurnKit) -> None:
         self._config = config
-        self._parts = parts
+        self._models = models
+        self._shared = shared
         self._agents: dict[str, _Agent] = {}
 
     def kit(self, turn: Turn) -> TurnKit:
         """The kit for a turn."""
         agent = self._agent(turn.place.channel)
-        parts = self._parts
-        return TurnKit(
-            turns=parts.turns,
-            summaries=parts.summaries,
-            route=parts.models.route(agent.settings, turn.model),
+        route = self._models.route(agent.settings, turn.model)
+        return replace(
+            self._shared,
+            route=route,
             system=agent.system,
             tools=agent.tools,
-            access=parts.access,
-            operators=parts.operators,
-            fetch=parts.fetch,
-            receipt_key=parts.receipt_key,
-            clock=parts.clock,
-            log=parts.log,
             limits=agent.limits,
-            hooks=parts.hooks,
-            strays=parts.strays,
-            cost=parts.cost,
+            window=self._models.window(route),
         )
 
     def _agent(self, channel: str) -> _Agent:
@@ -89,7 +57,7 @@ class KitMaker:
             self._agents[channel] = _Agent(
                 settings=settings,
                 system=system_prompt(settings),
-                tools={tool.name: tool for tool in selected(self._parts.tools, settings.tools)},
+                tools={tool.name: tool for tool in selected(self._shared.tools.values(), settings.tools)},
                 limits=TurnLimits(
                     max_steps=settings.max_steps,
                     timeout=settings.turn_timeout,

@@ -1,9 +1,12 @@
 """The configured models: opened when one is first asked for, and kept."""
 
+from collections.abc import Callable
+
 from zerobot.config.loader import LoadedConfig
 from zerobot.config.schema import DEMO, AgentSettings, ProviderTable
 from zerobot.core.model import ModelProvider
 from zerobot.core.provider_kind import ProviderServices
+from zerobot.providers.catalogue import Catalogue
 from zerobot.turn.kit import ModelChoice, ModelRoute
 
 
@@ -13,11 +16,13 @@ class Models:
     Args:
         config: Names the providers.
         services: What they are given.
+        catalogue: Knows their windows.
     """
 
-    def __init__(self, config: LoadedConfig, services: ProviderServices) -> None:
+    def __init__(self, config: LoadedConfig, services: ProviderServices, catalogue: Callable[[], Catalogue]) -> None:
         self._config = config
         self._services = services
+        self._catalogue = catalogue
         self._open: dict[str, ModelProvider] = {}
 
     def knows(self, reference: str) -> bool:
@@ -40,7 +45,11 @@ class Models:
             table = self._table(name)
             kind = self._config.kinds.providers[table.kind or name]()
             self._open[name] = kind.open(name, table, self._services)
-        return ModelChoice(self._open[name], model)
+        return ModelChoice(self._open[name], model, self._catalogue().facts(reference).max_output)
+
+    def window(self, route: ModelRoute) -> int | None:
+        """Tokens that the first model of a route reads and writes together; None: not known."""
+        return self._catalogue().window_of(str(route.choices[0]))
 
     def _table(self, name: str) -> ProviderTable:
         return self._config.settings.providers.get(name) or ProviderTable(kind=DEMO)

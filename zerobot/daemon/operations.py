@@ -19,13 +19,13 @@ from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.costs import Costs
 from zerobot.providers.catalogue import cost_text
+from zerobot.security.prompt import withdrawal_text
 from zerobot.store.approvals import Approvals, Decided
 from zerobot.store.audit import Audit
 from zerobot.store.backup import backup
 from zerobot.store.channel_state import DAEMON, StoredChannelState
 from zerobot.store.conversations import Conversations, ConversationSummary
 from zerobot.store.database import Database
-from zerobot.store.deeds import latest_deeds
 from zerobot.store.grants import GrantRecord, Grants
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
@@ -60,12 +60,23 @@ class Effects(Protocol):
         ...
 
     async def freeze(self, *, frozen: bool) -> None:
-        """The freeze switch was thrown; it is stored already."""
+        """Throw the freeze switch and store it: a freeze holds at once, even if that fails.
+
+        Raises:
+            StorageError: It is not on record.
+        """
         ...
 
 
 class NoEffects:
-    """The effects where no daemon runs."""
+    """The effects where no daemon runs.
+
+    Args:
+        database: Where the next start reads the freeze switch.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def decided(self, decided: Decided) -> None:
         """The next start takes the turn up."""
@@ -78,6 +89,7 @@ class NoEffects:
 
     async def freeze(self, *, frozen: bool) -> None:
         """The next start reads the switch."""
+        await StoredChannelState(self._database, DAEMON).set(FROZEN, "yes" if frozen else "no")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,20 +243,16 @@ class Operations:
                 "by": each.actor,
                 "did": each.action,
                 "to": each.subject,
-                "reason": each.reason,
+                "reason": withdrawal_text(each.reason),
             }
-            for each in await latest_deeds(self.database, _number(params, "limit", default=50))
+            for each in await Audit(self.database, self.clock).latest(_number(params, "limit", default=50))
         ]
         return {"entries": rows}
 
     async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         frozen = params.get("frozen") is True
-        if frozen:
-            # An emergency stop counts at once, whether it can be stored or not.
-            await self.effects.freeze(frozen=True)
-        await StoredChannelState(self.database, DAEMON).set(FROZEN, "yes" if frozen else "no")
-        await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
         await self.effects.freeze(frozen=frozen)
+        await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
         return {"frozen": frozen}
 
     async def _backup(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002

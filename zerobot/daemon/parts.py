@@ -9,6 +9,7 @@ from zerobot.config.loader import LoadedConfig
 from zerobot.core.approvals import Approval, ApprovalPrompt
 from zerobot.core.channel import Channel
 from zerobot.core.clock import Clock
+from zerobot.core.guards import Guards, StreamPost
 from zerobot.core.hooks import Hooks
 from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
@@ -25,8 +26,10 @@ from zerobot.daemon.desk import ApprovalDesk, DeskWires
 from zerobot.daemon.dispatcher import Dispatcher, DispatcherWires
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import IntakeWires
-from zerobot.daemon.kits import KitMaker, KitParts
+from zerobot.daemon.kits import KitMaker
+from zerobot.daemon.memory_parts import MemoryParts, memory_parts
 from zerobot.daemon.models import Models
+from zerobot.daemon.result_files import ResultFiles
 from zerobot.daemon.result_redaction import RedactResults
 from zerobot.daemon.routing import OperatorRules
 from zerobot.daemon.start_warnings import start_warnings
@@ -34,6 +37,7 @@ from zerobot.daemon.supervisor import Supervisor
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.access import grant_pattern
+from zerobot.security.leaks import LeakGuard
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy
 from zerobot.security.prompt import approval_prompt
@@ -55,7 +59,7 @@ from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.turn.kit import StrayTasks
+from zerobot.turn.kit import NO_ROUTE, StrayTasks, TurnKit, TurnLimits
 
 WAITS = "I am waiting for an operator's decision first; your message comes right after it."
 
@@ -104,9 +108,12 @@ def build_parts(foundation: Foundation) -> Parts:
     books = _books(database, clock)
     policy = configured_policy(foundation.config, _own_paths(foundation))
     access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
-    models = Models(foundation.config, ProviderServices(http=foundation.http.guarded, clock=clock, log=log))
+    costs = Costs(foundation.config, books.usage)
+    services = ProviderServices(http=foundation.http.guarded, clock=clock, log=log)
+    models = Models(foundation.config, services, lambda: costs.catalogue)
     files = GuardedFiles(policy.bounds)
-    tools = builtin_tools(files, ShellSettings(), clock)
+    memory = memory_parts(foundation.config, database, clock, log)
+    tools = (*builtin_tools(files, ShellSettings(), clock), *memory.tools)
     _warn(foundation, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
@@ -123,24 +130,8 @@ def build_parts(foundation: Foundation) -> Parts:
 
     rules = _operator_rules(foundation)
     desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, tools, wake))
-    strays = StrayTasks()
-    costs = Costs(foundation.config, books.usage)
-    shared = KitParts(
-        turns=books.turns,
-        summaries=Summaries(database, clock),
-        models=models,
-        tools=tools,
-        access=access,
-        operators=desk,
-        fetch=AttachmentFetcher(_bare(foundation), files, _attachment_limits(foundation), log),
-        receipt_key=foundation.state.secret("receipts"),
-        hooks=Hooks(finalize=(RedactResults(foundation.redactor),)),
-        strays=strays,
-        cost=costs.of_turn,
-        clock=clock,
-        log=log,
-    )
-    kits = KitMaker(foundation.config, shared)
+    shared = _shared_kit(foundation, books.turns, access, desk, costs, files, tools, memory)
+    kits = KitMaker(foundation.config, models, shared)
     dispatcher = Dispatcher(
         _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules),
         foundation.config.settings.daemon.max_turns,
@@ -180,13 +171,46 @@ def build_parts(foundation: Foundation) -> Parts:
         lane=lane,
         supervisor=supervisor,
         intake=intake,
-        strays=strays,
+        strays=shared.strays,
     )
 
 
 def _warn(foundation: Foundation, policy: AccessPolicy, tools: Sequence[Tool]) -> None:
     for text in start_warnings(foundation.config, policy, tools):
         foundation.log("config.warning", level="warning", text=text)
+
+
+def _shared_kit(
+    foundation: Foundation,
+    turns: Turns,
+    access: DaemonAccess,
+    desk: ApprovalDesk,
+    costs: Costs,
+    files: GuardedFiles,
+    tools: Sequence[Tool],
+    memory: MemoryParts,
+) -> TurnKit:
+    """What the kits of all turns have in common; route, prompt, tools and limits are those of no agent yet."""
+    clock, log = foundation.clock, foundation.log
+    return TurnKit(
+        turns=turns,
+        summaries=Summaries(foundation.database, clock),
+        route=NO_ROUTE,
+        system="",
+        tools={tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)},
+        limits=TurnLimits(),
+        access=access,
+        operators=desk,
+        fetch=AttachmentFetcher(_bare(foundation), files, _attachment_limits(foundation), log),
+        receipt_key=foundation.state.secret("receipts"),
+        hooks=Hooks(finalize=(RedactResults(foundation.redactor),)),
+        guards=Guards(streams=(StreamPost(guard=LeakGuard(foundation.redactor)),)),
+        save_result=ResultFiles(files, log),
+        recall=memory.recall,
+        cost=costs.of_turn,
+        clock=clock,
+        log=log,
+    )
 
 
 def _books(database: Database, clock: Clock) -> CommandBooks:

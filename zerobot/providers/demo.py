@@ -13,6 +13,8 @@ from zerobot.providers.demo_rules import fitted, missing, report, talk, wishes_i
 
 PAUSE = 0.03
 """Seconds between two words: fast enough to read along, slow enough to be seen."""
+LONGEST = 3.0
+"""Seconds that an answer takes, however long it is."""
 
 _WORD = re.compile(r"\s*\S+")
 
@@ -27,9 +29,10 @@ class DemoModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer the last message, word by word; see `ModelProvider`."""
         text, calls = _answer(request)
-        for number, word in enumerate(_words(text)):
+        words = _words(text)
+        for number, word in enumerate(words):
             if number:
-                await self._clock.sleep(PAUSE)
+                await self._clock.sleep(min(PAUSE, LONGEST / len(words)))
             yield TextDelta(word)
         # Its tokens are words, so this is a count and no guess.
         heard = sum(len(message.text.split()) for message in request.messages)

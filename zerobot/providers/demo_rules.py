@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode
 from zerobot.core.model import ToolSpec
 
-EXCERPT_LINES = 40
-EXCERPT_CHARACTERS = 2000
+EXCERPT_LINES = 20
+EXCERPT_CHARACTERS = 800
 
 ABILITIES = """\
 - `read README.md`: reads a file
@@ -85,11 +85,11 @@ _RULES = (
     ),
     _rule(r"(run|execute)\s+(the command\s+)?(?P<command>.+)", "shell", "I would like to run `{command}`."),
     _rule(r"write\s+(to\s+)?(?P<path>[^\s:]+)\s*:\s*(?P<content>.+)", "write_file", "I would like to write `{path}`."),
-    _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+?)\s+in\s+(?P<path>\S+)", "search_files", "I search `{path}`."),
-    _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+)", "search_files", "I search the files."),
-    _rule(r"(list|ls)(\s+(the\s+)?files)?", "list_files", "I look what is there."),
-    _rule(r"(list|ls)(\s+(the\s+)?files)?(\s+(in|of|under))?\s+(?P<path>\S+)", "list_files", "I look into `{path}`."),
-    _rule(r"(read|show|open|cat)\s+(me\s+)?(the\s+)?(file\s+)?(?P<path>\S+)", "read_file", "I read `{path}`."),
+    _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+?)\s+in\s+(?P<path>\S+)", "search_files", "I'll search there."),
+    _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+)", "search_files", "I'll search the files."),
+    _rule(r"(list|ls)(\s+(the\s+)?files)?", "list_files", "I'll see what is there."),
+    _rule(r"(list|ls)(\s+(the\s+)?files)?(\s+(in|of|under))?\s+(?P<path>\S+)", "list_files", "I'll look into that."),
+    _rule(r"(read|show|open|cat)\s+(me\s+)?(the\s+)?(file\s+)?(?P<path>\S+)", "read_file", "I'll read `{path}`."),
     _rule(r"remember\s+(that\s+)?(?P<text>.+)", "remember", "I would like to remember that."),
     _rule(r"(what('s|\s+is)?\s+(the\s+)?)?(current\s+)?(time|date)(\s+is\s+it)?(\s+now)?", "time_now", "Let me see."),
 )
@@ -107,7 +107,7 @@ _OTHER_NAMES = {
 _OUTCOMES = {
     ResultCode.DENIED: "An operator said no, so `{tool}` did not run.",
     ResultCode.EXPIRED: "Nobody decided in time, so `{tool}` did not run.",
-    ResultCode.BLOCKED: "The access policy does not allow this, so `{tool}` did not run.",
+    ResultCode.BLOCKED: "`{tool}` did not run.",
     ResultCode.UNKNOWN_TOOL: "There is no tool `{tool}` here.",
     ResultCode.BAD_ARGS: "The tool `{tool}` did not accept what I gave it, so it did not run.",
     ResultCode.NOT_RUN: "Nobody decided about `{tool}`, so it did not run.",

@@ -5,8 +5,8 @@ rules of the first part can only block, of the second only ask, of the third onl
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -16,8 +16,11 @@ from zerobot.core.ids import ConversationId
 from zerobot.core.places import Identity
 from zerobot.core.tools import Effect, Execution, Risk
 from zerobot.security.bounds import Bound, Bounds, within
-from zerobot.security.commands import CommandReading, grant_prefix, read_command, unmatched
+from zerobot.security.commands import EXACTLY, CommandReading, grant_prefix, read_command, unmatched
 from zerobot.security.policy import AccessPolicy
+
+GRANT_LIFE = timedelta(days=30)
+"""How long an "always in this chat" lasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,23 @@ def grant_pattern(tool: str, execution: Execution) -> str | None:  # noqa: ARG00
     if len(roots) > 1:
         return None
     return str(roots.pop()) if roots else ""
+
+
+def covers(tool: str, execution: Execution, rule: str = "risk") -> str:
+    """What "always" would allow, for people; empty where it is not offered."""
+    pattern = grant_pattern(tool, execution)
+    return grant_text(tool, pattern) if pattern is not None and grantable(tool, execution, rule) else ""
+
+
+def grant_text(tool: str, pattern: str) -> str:
+    """What a grant covers, for people."""
+    if not pattern:
+        return f"any call of {tool}"
+    if pattern.startswith("/"):
+        return f"{tool} in {pattern}"
+    if pattern.startswith(EXACTLY):
+        return f"{pattern.removeprefix(EXACTLY)} (this very command)"
+    return f"{pattern} …"
 
 
 # -- 1 to 4: can only block -------------------------------------------------------------------------------------------
@@ -227,6 +247,9 @@ def _worst_bound(execution: Execution, bounds: Bounds) -> Bound:
 
 def _why_command(case: _Case) -> str:
     assert case.reading is not None, "only a shell line has a reading"
+    if not case.reading.proved:
+        # What it is that cannot be read stands in the call's own description.
+        return "no rule covers a line that is not read with certainty"
     return f"not covered by a rule: {unmatched(case.policy.allowed_commands, case.reading)}"
 
 
@@ -244,8 +267,14 @@ def _in_force(grant: Grant, now: datetime) -> bool:
 
 def _covered(case: _Case, grants: Sequence[Grant]) -> bool:
     if case.reading is not None:
-        prefixes = [tuple(grant.pattern.split()) for grant in grants]
-        return not unmatched([*case.policy.allowed_commands, *prefixes], case.reading)
+        prefixes = [tuple(each.pattern.split()) for each in grants if not each.pattern.startswith(EXACTLY)]
+        exact = {tuple(each.pattern.removeprefix(EXACTLY).split()) for each in grants} - set(prefixes)
+        # An exact one is no prefix: it speaks for its own segments, the others have to find something else.
+        same = tuple(words for words in case.reading.segments if words in exact)
+        rest = tuple(words for words in case.reading.segments if words not in exact)
+        known = [*case.policy.allowed_commands, *prefixes]
+        parts = [(same, same), (known, rest)] if same and rest else [(same, same)] if same else [(known, rest)]
+        return not any(unmatched(allowed, replace(case.reading, segments=segments)) for allowed, segments in parts)
     if Effect.EXECUTE in case.execution.effects:
         return False
     touched = (*case.execution.reads, *case.execution.writes)

@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from zerobot.security.program_tables import KEYWORDS, Words
-from zerobot.security.programs import grant_words, hazard, is_script_runner, only_reads, talks_to_network
+from zerobot.security.programs import grant_words, hazard, is_narrow, is_script_runner, only_reads, talks_to_network
 from zerobot.security.visible import has_hidden
 
 MAX_LENGTH = 8_192
 """Characters; a longer line is not proved."""
 MAX_SEGMENTS = 32
+EXACTLY = "="
+"""Begins the pattern of a grant that stands for one command as it was written, and not for what begins like it."""
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%^=")
 _QUOTED_BY_BACKSLASH = frozenset('"\\')
@@ -101,8 +103,10 @@ def unmatched(prefixes: Iterable[Words], reading: CommandReading) -> str:
 
 
 def grant_prefix(reading: CommandReading) -> str:
-    """The prefix that "always" would store for a line, words joined by one blank; empty where none may be offered.
+    """What "always" would store for a line, words joined by one blank; empty where nothing may be offered.
 
+    It is a prefix only for programs that are known to read, and for verbs (`git push`); for any other program the line
+    stands for itself alone, behind an `EXACTLY`: one more option may write where this one read.
     None is offered for what is not proved, for several different commands in one line, and for interpreters, shells,
     wrappers and whatever else starts other programs.
     """
@@ -112,7 +116,9 @@ def grant_prefix(reading: CommandReading) -> str:
     (prefix,) = prefixes
     harmful = any(is_script_runner(words[0]) or "/" in words[0] or hazard(words) for words in reading.segments)
     storable = all(word and not re.search(r"\s", word) for word in prefix)
-    return "" if harmful or not storable else " ".join(prefix)
+    if harmful or not storable:
+        return ""
+    return f"{'' if is_narrow(prefix) else EXACTLY}{' '.join(prefix)}"
 
 
 class _Unproved(Exception):  # noqa: N818 - not a failure: the way out of the grammar

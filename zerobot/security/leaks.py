@@ -150,10 +150,9 @@ class LeakStream:
         return self._open_known(), self._open_keys(), self._open_values()
 
     def _open_known(self) -> int:
-        if self._known.whole is None:
-            return len(self._text)
         begun = self._known.open(self._text, self._known_at)
-        while (found := self._known.whole.search(self._text, self._known_at)) and found.start() < begun:
+        whole = self._known.whole
+        while whole and (found := whole.search(self._text, self._known_at)) and found.start() < begun:
             self._masks.append(found.span())
             self._known_at = found.end()
             if begun < self._known_at:

@@ -99,6 +99,11 @@ def grant_words(words: Words) -> Words:
     return words
 
 
+def is_narrow(prefix: Words) -> bool:
+    """Whether whatever begins with these words, as `grant_words` gives them, is of one kind."""
+    return prefix[0] in READERS or (len(prefix) == 2 and prefix[0] in SUBCOMMANDS)
+
+
 def _option_in(arguments: Sequence[str], options: Sequence[str]) -> str:
     for word in arguments:
         if word == "--":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine
+from zerobot.security.access import GRANT_LIFE
 from zerobot.security.redact import MASK, Redactor
 from zerobot.security.visible import escape, is_hidden, lookalikes, one_line
 
@@ -26,6 +27,13 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile("[A-Za-z]")
 _GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
 _HOST = re.compile(r"://(?:[^/\s@]*@)?([^/\s:@?#\"']+)")
+
+_WITHDRAWN = {
+    "superseded": "something else was written meanwhile",
+    "stopped": "the turn was stopped",
+    "unreachable": "nobody can be asked",
+}
+"""The words in which the daemon withdraws a request, for people."""
 
 SCHEDULE = "schedule"
 """The `platform` of an asker that is no person but a schedule."""
@@ -56,6 +64,8 @@ def approval_prompt(approval: Approval, redactor: Redactor, now: datetime) -> Ap
         *_circumstances(approval),
         *_notes(arguments, cut=cut),
     ]
+    if is_open and approval.grantable and approval.covers:
+        lines.append(_field("always allows", f"{approval.covers}; in this chat, for {GRANT_LIFE.days} days"))
     if is_open:
         lines.append(_field("expires", _expiry(approval.expires_at, now)))
         lines.append(_field("code", approval.code))
@@ -86,8 +96,13 @@ def outcome_text(approval: Approval) -> str:
         case ApprovalState.EXPIRED:
             return f"Expired on {_time(approval.decided_at or approval.expires_at)}: nobody decided. It does not run."
         case ApprovalState.CANCELLED:
-            why = one_line(approval.reason) or "withdrawn"
+            why = one_line(withdrawal_text(approval.reason)) or "withdrawn"
             return f"Closed{by}{at}: {why}. It does not run."
+
+
+def withdrawal_text(reason: str) -> str:
+    """A stored reason for people: the daemon's own are single words."""
+    return _WITHDRAWN.get(reason, reason)
 
 
 def _title(state: ApprovalState) -> str:

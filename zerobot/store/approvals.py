@@ -62,11 +62,11 @@ class Decided:
 
 _INSERT = """
     INSERT INTO approvals (id, code, conversation_id, turn_id, call_id, tool, arguments, digest, rule, why, description,
-        asker, asker_name, channel, chat, thread, sandbox, grantable, state, requested_at, expires_at,
+        asker, asker_name, channel, chat, thread, sandbox, grantable, covers, state, requested_at, expires_at,
         decided_by, decided_by_name, decided_at, reason)
     VALUES (:id, :code, :conversation, :turn, :call, :tool, :arguments, :digest, :rule, :why, :description,
-        :asker, :asker_name, :channel, :chat, :thread, :sandbox, :grantable, :state, :requested_at, :expires_at,
-        :decided_by, :decided_by_name, :decided_at, :reason)
+        :asker, :asker_name, :channel, :chat, :thread, :sandbox, :grantable, :covers, :state, :requested_at,
+        :expires_at, :decided_by, :decided_by_name, :decided_at, :reason)
 """
 _CODE_TAKEN = "SELECT 1 FROM approvals WHERE code = :code"
 _DECIDE = """
@@ -296,6 +296,7 @@ def _columns(approval: Approval) -> dict[str, object]:
         "asker_name": storable(approval.asker_name),
         "sandbox": approval.sandbox,
         "grantable": approval.grantable,
+        "covers": storable(approval.covers),
         "state": approval.state,
         "requested_at": stamp(approval.requested_at),
         "expires_at": stamp(approval.expires_at),
@@ -324,6 +325,7 @@ def _approval(row: sqlite3.Row) -> Approval:
         place=place_of(row),
         sandbox=row["sandbox"],
         grantable=bool(row["grantable"]),
+        covers=row["covers"],
         state=ApprovalState(row["state"]),
         requested_at=moment(row["requested_at"]),
         expires_at=moment(row["expires_at"]),

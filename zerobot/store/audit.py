@@ -1,4 +1,4 @@
-"""Who did what, beside approvals, which are their own record."""
+"""Who did what: the entries of the audit trail and the ends of approvals, which are their own record, as one list."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -13,17 +13,27 @@ from zerobot.store.database import Database
 class AuditEntry:
     """One thing that somebody did."""
 
-    id: int
     at: datetime
     actor: str
     """An identity, or `daemon`."""
     action: str
-    """A stable word: `pair.approve`, `grant.revoke`, `freeze`, ..."""
+    """A stable word: `pair.approve`, `grant.revoke`, `freeze`, `approval.denied`, ..."""
     subject: str
+    """For an approval its code, the tool and where it was asked for."""
+    reason: str = ""
+    """What an operator said about it, or why the daemon withdrew it."""
 
 
 _INSERT = "INSERT INTO audit (at, actor, action, subject) VALUES (:at, :actor, :action, :subject)"
-_LATEST = "SELECT * FROM audit ORDER BY id DESC LIMIT :limit"
+# The second order keeps what came within one tick of the clock: a list read twice is the same.
+_LATEST = """
+    SELECT at, actor, action, subject, '' AS reason, id AS nth FROM audit
+    UNION ALL
+    SELECT decided_at, coalesce(decided_by, 'daemon'), 'approval.' || state,
+        code || ' ' || tool || ' in ' || channel || ':' || chat, reason, rowid
+    FROM approvals WHERE state <> 'pending'
+    ORDER BY at DESC, nth DESC LIMIT :limit
+"""
 
 
 def note(db: sqlite3.Connection, actor: str, action: str, subject: str, now: datetime) -> None:
@@ -44,11 +54,11 @@ class Audit:
         await self._database.write(lambda db: note(db, actor, action, subject, now))
 
     async def latest(self, limit: int = 100) -> list[AuditEntry]:
-        """The newest entries, newest first."""
+        """What was done last, newest first, approvals included."""
         return await self._database.read(lambda db: [_entry(row) for row in db.execute(_LATEST, {"limit": limit})])
 
 
 def _entry(row: sqlite3.Row) -> AuditEntry:
     return AuditEntry(
-        id=row["id"], at=moment(row["at"]), actor=row["actor"], action=row["action"], subject=row["subject"]
+        at=moment(row["at"]), actor=row["actor"], action=row["action"], subject=row["subject"], reason=row["reason"]
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import ConversationKey, Place
+from zerobot.store import memory
 from zerobot.store.conversations import Conversation, conversation_of
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope, encode_envelope
@@ -105,6 +106,7 @@ def _merge(db: sqlite3.Connection, *, kept: Conversation, lost: Conversation) ->
         "lost_window": lost.window_seq,
         "lost_model": lost.model,
     }
+    memory.repoint(db, kept=kept.id, lost=lost.id)
     for sql in (_FREE_WIRE_IDS, _MAP_EPOCHS, _JOIN, _NO_SUMMARY, *_REPOINT, _REMOVE):
         db.execute(sql, values)
 

@@ -35,7 +35,6 @@ from zerobot.testing.tools import Toolbox
 from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit, UnrecordedUsage
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
-from zerobot.turn.summary import compact
 
 PATIENCE = 20.0
 """Seconds of real time after which a house that does not come to rest is a failure."""
@@ -225,7 +224,6 @@ class Engine:
         self._house = house
         self.database = database
         self.turns = Turns(database, house.clock)
-        self.summaries = Summaries(database, house.clock)
         self.inbox = Inbox(database, house.clock)
         self.outbox = Outbox(database, house.clock)
         self.approvals = Approvals(database, house.clock)
@@ -285,14 +283,9 @@ class Engine:
             return False
         stop = StopSignal()
         stop.request(StopCause.USER)
-        await run_tool_call_loop(self._kit(), taken[0], self._house.note, stop)
+        await run_tool_call_loop(self.kit(), taken[0], self._house.note, stop)
         self.wake(conversation)
         return True
-
-    async def compact(self, user: "UserDouble") -> int:
-        """Carry out /compact for somebody; returns how many messages were summed up."""
-        conversation = await user.conversation()
-        return await compact(self._kit(), conversation, user.key.place.channel, Identity("test", user.name))
 
     def stop_now(self, conversation: ConversationId) -> bool:
         """Stop the turn of a conversation if it runs, without a wait; False: none runs, or it was stopped before."""
@@ -317,7 +310,7 @@ class Engine:
             return False
         stop = self._stops[conversation] = StopSignal()
         try:
-            work_on_it = run_tool_call_loop(self._kit(), work.turn, self._house.note, stop)
+            work_on_it = run_tool_call_loop(self.kit(), work.turn, self._house.note, stop)
             end = await self._house.settings.around(work_on_it)
         finally:
             del self._stops[conversation]
@@ -325,13 +318,14 @@ class Engine:
             await self._house.operator.sees()
         return stop.cause is not StopCause.SHUTDOWN
 
-    def _kit(self) -> TurnKit:
+    def kit(self) -> TurnKit:
+        """What its turns work with, as the test has set it by now."""
         house = self._house
         settings = house.settings
         choices = [ModelChoice(model, "test") for model in (house.model, *house.fallbacks)]
         return TurnKit(
             turns=self.turns,
-            summaries=self.summaries,
+            summaries=Summaries(self.database, house.clock),
             route=ModelRoute(choices=choices, max_retries=settings.max_retries, retry_cap=settings.retry_cap),
             system="You are in a test.",
             tools=house.tools,
@@ -347,6 +341,7 @@ class Engine:
             strays=self.strays,
             unrecorded=self._unrecorded,
             save_result=settings.save_result,
+            cost=settings.cost,
             recall=settings.recall,
             window=settings.window,
             compaction=settings.compaction,

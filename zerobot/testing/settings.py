@@ -16,7 +16,7 @@ from zerobot.security.policy import AccessPolicy
 from zerobot.store.inbox import QUEUE_LIMIT
 from zerobot.store.turn_rows import WaitingInput
 from zerobot.turn.ending import TurnEnd
-from zerobot.turn.kit import RecallMemory, SaveResult, TurnLimits, nothing_recalled
+from zerobot.turn.kit import CostOf, RecallMemory, SaveResult, TurnLimits, nothing_recalled, unpriced
 from zerobot.turn.window import CompactionRules
 
 
@@ -37,6 +37,7 @@ class Settings:
     denied_tools: tuple[str, ...] = ()
     always_ask: tuple[str, ...] = ()
     save_result: SaveResult | None = None
+    cost: CostOf = unpriced
     recall: RecallMemory = nothing_recalled
     window: int | None = None
     compaction: CompactionRules = field(default_factory=CompactionRules)

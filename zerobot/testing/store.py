@@ -39,6 +39,7 @@ class WatchedDatabase(Database):
         self._inner = inner
         self._traps: list[_Trap] = []
         self._busy = 0
+        self._after: list[tuple[str, Callable[[], object]]] = []
         self.died = asyncio.Event()
         """Set when its process is gone."""
         self.writes = 0
@@ -60,6 +61,10 @@ class WatchedDatabase(Database):
         """
         self._traps.append(_Trap(fate, lambda method: point in ("", method), skip, times))
 
+    def after(self, point: str, act: Callable[[], object]) -> None:
+        """Do something right after the next write by a method is stored, before its caller goes on."""
+        self._after.append((point, act))
+
     def die(self) -> None:
         """The process is gone now."""
         self.died.set()
@@ -67,7 +72,8 @@ class WatchedDatabase(Database):
     async def write(self, function: Transaction[T]) -> T:
         """See `Database`."""
         await self._unless_dead()
-        fate = self._fate(getattr(function, "__qualname__", "").partition(".<locals>")[0])
+        method = getattr(function, "__qualname__", "").partition(".<locals>")[0]
+        fate = self._fate(method)
         if fate is Fate.REFUSED:
             raise StorageError("the database refused: the test wants it so")
         if fate is Fate.DIES_BEFORE:
@@ -79,6 +85,7 @@ class WatchedDatabase(Database):
         finally:
             self._busy -= 1
         self.writes += 1
+        self._do_after(method)
         if fate is Fate.DIES_AFTER:
             self.die()
         await self._unless_dead()
@@ -94,6 +101,12 @@ class WatchedDatabase(Database):
             self._busy -= 1
         await self._unless_dead()
         return result
+
+    def _do_after(self, method: str) -> None:
+        due = [act for point, act in self._after if point == method]
+        self._after = [each for each in self._after if each[0] != method]
+        for act in due:
+            act()
 
     def _fate(self, method: str) -> Fate | None:
         for trap in self._traps:

@@ -52,7 +52,7 @@ class ToolDouble:
         self.description = f"The tool {name} of the tests."
         self.kind = kind
         self._box = box
-        self._work = work
+        self.work = work
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -75,7 +75,7 @@ class ToolDouble:
                 raise BadArgumentsError(f"{key} must be of type {wanted.__name__}")
         label = self._label(arguments)
         return Execution(
-            run=lambda context: self._box.run(self.name, label, context, self._work(label, arguments, context)),
+            run=lambda context: self._box.run(self.name, label, context, self.work(label, arguments, context)),
             description=f"runs {label}",
             effects=self.kind.effects or frozenset({Effect.READ if self.kind.risk is Risk.LOW else Effect.WRITE}),
             risk=self.kind.risk,

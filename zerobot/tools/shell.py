@@ -190,7 +190,8 @@ def _accesses(files: GuardedFiles, reading: CommandReading) -> Accesses:
 def _describe(
     files: GuardedFiles, arguments: ShellArguments, folder: Path, reading: CommandReading, *, uncertain: bool
 ) -> str:
-    parts = [f"Run a command in {files.shown(folder)}"]
+    where = files.shown(folder)
+    parts = [f"Run a command in {'the workspace' if where == '.' else where}"]
     if _networked(arguments, reading):
         parts.append("with the network")
     if not reading.proved:

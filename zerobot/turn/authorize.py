@@ -11,7 +11,7 @@ from zerobot.core.ids import CallId, new_approval_id, new_code
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.places import Place
 from zerobot.core.tools import Effect, Execution
-from zerobot.security.access import ToolRequest, evaluate_tool_access, grantable
+from zerobot.security.access import ToolRequest, covers, evaluate_tool_access, grantable
 from zerobot.security.digest import call_digest, canonical_json
 from zerobot.store.history import NEVER_FINISHED
 from zerobot.store.turn_rows import PauseRequest, Turn
@@ -252,6 +252,7 @@ async def _ask(kit: TurnKit, turn: Turn, judged: Allowed, digest: str, refused: 
         place=turn.place,
         sandbox=str(kit.access.policy().sandbox) if Effect.EXECUTE in execution.effects else "",
         grantable=grantable(call.name, execution, verdict.rule),
+        covers=covers(call.name, execution, verdict.rule),
         requested_at=now,
         expires_at=now + kit.operators.timeout(turn.place),
     )

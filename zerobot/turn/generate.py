@@ -22,6 +22,9 @@ LONGEST_WAIT = 32.0
 JITTER = 0.25
 """Waits double from the first to the longest; up to a quarter is added, so that many turns do not come back at once."""
 
+BROKEN_OFF = frozenset({Finish.LENGTH, Finish.PAUSE, Finish.FILTER})
+"""Ends of an answer that is not complete: its last word may be a part of one."""
+
 Mend = Callable[[ModelRequest, ProviderError], ModelRequest | None]
 """What to send instead of a request that was refused; None: nothing can be done about it."""
 
@@ -67,7 +70,8 @@ class Asking:
             while True:
                 attempt += 1
                 try:
-                    return await self._attempt(replace(request, model=choice.model), choice)
+                    limit = request.max_output_tokens or choice.max_output
+                    return await self._attempt(replace(request, model=choice.model, max_output_tokens=limit), choice)
                 except ProviderError as error:
                     failure = error
                 mended = mend(request, failure)
@@ -106,14 +110,14 @@ class Asking:
             failed = answer is None
             if failed:
                 self._show(reply.break_off())
-            self._void = failed and bool(self.shown)
+                self._void = bool(self.shown)
             self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
         if answer.text != said:
             # The text came late, or is another one than what has streamed.
             self._void = bool(self.shown)
             reply = self._begin()
             self._show(reply.feed(answer.text))
-        for text in await reply.finish(cut=answer.finish is Finish.LENGTH):
+        for text in await reply.finish(cut=answer.finish in BROKEN_OFF):
             self._show(text)
         if self._void:
             self._take_back()

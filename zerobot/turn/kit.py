@@ -52,6 +52,8 @@ class ModelChoice:
 
     provider: ModelProvider
     model: str
+    max_output: int | None = None
+    """Tokens that the model can write at once; None: not known, the provider decides."""
 
     def __str__(self) -> str:
         return f"{self.provider.name}/{self.model}"
@@ -66,6 +68,9 @@ class ModelRoute:
     """Tries after the first, for each choice."""
     retry_cap: float = 45.0
     """Seconds of waiting in all, for one step."""
+
+
+NO_ROUTE = ModelRoute(choices=())
 
 
 class Operators(Protocol):

@@ -129,4 +129,7 @@ WITHHELD = ToolResult(
 UNCHECKED_REFUSAL = ToolResult(
     code=ResultCode.BLOCKED, text="The call did not run; the reason could not be checked and is withheld."
 )
+UNCHECKED_UNCLEAR = (
+    "The call did not come to its end; whether it took effect is not known, and what it said could not be checked."
+)
 EMPTY_OUTPUT = "(no output)"

@@ -12,7 +12,7 @@ from zerobot.turn import notices
 from zerobot.turn.estimate import estimate
 from zerobot.turn.kit import Emit
 from zerobot.turn.shrink import shrink
-from zerobot.turn.validity import faults, strict
+from zerobot.turn.validity import faults, sendable, strict
 
 SHARES = (0.7, 0.5, 0.35)
 """What stays of a request that was too long: at the first overflow, the second and the third without an answer."""
@@ -53,7 +53,7 @@ class Mender:
         if found:
             self._report(found)
             messages = strict(messages)
-        if faults(messages):
+        if not sendable(messages):
             raise HistoryRejectedError("there is no message of a person to answer", code="nothing_to_answer")
         if self._budget is not None:
             messages = shrink(messages, self._budget)

@@ -1,7 +1,7 @@
 """One round: the calls of one answer, from what they are on record to a result for each, or to a pause."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from zerobot.core.errors import StorageError
@@ -9,7 +9,7 @@ from zerobot.core.events import ApprovalsRequested
 from zerobot.core.ids import CallId, ReplyId
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.tools import Execution
-from zerobot.store.turn_rows import Turn
+from zerobot.store.turn_rows import PauseRequest, Turn
 from zerobot.turn import notices
 from zerobot.turn.authorize import Allowed, Copy, Plan, Settled, Waiting, in_the_way, plan_round
 from zerobot.turn.kit import Emit, TurnKit
@@ -121,13 +121,20 @@ async def _close_rest(settler: Settler, transcript: Transcript, result: ToolResu
         await settler.close(call, result)
 
 
+def _asked_now(kit: TurnKit, turn: Turn, request: PauseRequest) -> PauseRequest:
+    """A request whose time begins now: since it was made, the calls before it have run."""
+    now = kit.clock.now()
+    expires_at = now + kit.operators.timeout(turn.place)
+    return replace(request, approval=replace(request.approval, requested_at=now, expires_at=expires_at))
+
+
 async def _pause(
     kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, waiting: Sequence[Waiting]
 ) -> RoundOutcome:
     """Save the pause, then tell about it. What cannot be saved is not asked for."""
     said = transcript.text_since(turn.id, turn.settled_seq)
     settled = join_texts([turn.preface, said]) if said else ""
-    requests = [plan.request for plan in waiting]
+    requests = [_asked_now(kit, turn, plan.request) for plan in waiting]
     try:
         reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
     except StorageError as error:

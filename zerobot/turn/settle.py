@@ -33,6 +33,8 @@ NOT_RUN = frozenset(
     }
 )
 """Codes that say for sure that the tool did not run."""
+UNCLEAR = frozenset({ResultCode.CANCELLED, ResultCode.INTERRUPTED, ResultCode.TIMEOUT})
+"""Codes of calls that may have run or not."""
 
 
 def result_of(output: object) -> ToolResult:
@@ -72,6 +74,8 @@ async def settle(kit: TurnKit, turn: Turn, call: RecordedCall, result: ToolResul
 
 def unchecked(raw: ToolResult) -> ToolResult:
     """What is kept of a result that could not be checked: only whether the tool ran."""
+    if raw.code in UNCLEAR:
+        return ToolResult(code=raw.code, text=notices.UNCHECKED_UNCLEAR)
     return notices.UNCHECKED_REFUSAL if raw.code in NOT_RUN else notices.WITHHELD
 
 

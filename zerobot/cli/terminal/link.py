@@ -64,6 +64,10 @@ class LocalTerminal:
             yield await self.said.get()
 
 
+NO_ANSWERS: Mapping[str, object] = {"answers": False}
+"""Said first by a terminal at which nobody sits who could answer a request."""
+
+
 def new_message(text: str) -> dict[str, object]:
     """What a person said, under an id that no other terminal uses."""
     return {"id": uuid.uuid4().hex, "text": text}

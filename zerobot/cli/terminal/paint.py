@@ -31,14 +31,16 @@ def message_text(message: Message) -> Text:
     return text
 
 
-def asked_text(asked: Asked) -> Text:
-    """All lines of an open prompt, and the whole request below them when some line was cut.
+def asked_text(asked: Asked, *, seen: bool = False) -> Text:
+    """All lines of a prompt, and the whole request below those of an open one when some line was cut.
 
-    Of a settled one only the outcome: what was asked stands on the screen already.
+    Args:
+        asked: The prompt.
+        seen: Whether it stands on the screen already: of a settled one the outcome is enough then.
     """
     text = Text()
     outcome = [line for line in asked.lines if line[0] == "outcome"]
-    for kind, label, line in asked.lines if asked.open or not outcome else outcome:
+    for kind, label, line in outcome if seen and outcome and not asked.open else asked.lines:
         if text:
             text.append("\n")
         if label:

@@ -6,17 +6,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from zerobot.cli.terminal.link import Link, new_message, new_press
+from zerobot.cli.terminal.link import NO_ANSWERS, Link, new_message, new_press
 from zerobot.cli.terminal.transcript import Accepted, Asked, Ended, Message, Note, Shown, Transcript
 from zerobot.core.errors import ZerobotError
 from zerobot.daemon.chat_commands import is_command
 from zerobot.security.visible import escape
 
-NOBODY = "nobody could be asked: the command's input is no terminal"
+LEFT = "the terminal was closed"
 """Why a call was denied; the model and the audit read it."""
 
 Decide = Callable[[Asked], Awaitable[tuple[str, str] | None]]
-"""Ask the person for a button and a reason; None: there is nobody."""
+"""Ask the person for a button and a reason; None: he has left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,14 @@ class Streams:
     err: TextIO
 
 
-async def ask_once(link: Link, text: str, streams: Streams, decide: Decide) -> int:
+async def ask_once(link: Link, text: str, streams: Streams, decide: Decide | None) -> int:
     """Say one thing, and write the reply to `out` when it is complete.
+
+    Args:
+        link: Where the bot is.
+        text: What to say.
+        streams: Where to write.
+        decide: Asks the person; None: there is nobody.
 
     Returns:
         The exit status: 0 when the turn replied, else 1.
@@ -37,12 +43,13 @@ async def ask_once(link: Link, text: str, streams: Streams, decide: Decide) -> i
         ControlError: The daemon is gone.
     """
     transcript = Transcript()
+    await _introduce(link, decide)
     async with contextlib.aclosing(_shown(link, transcript)) as shown:
         return await _Talk(link, transcript, shown, streams, decide).say(text)
 
 
 async def ask_lines(
-    link: Link, lines: AsyncIterator[str], streams: Streams, decide: Decide, leave: frozenset[str]
+    link: Link, lines: AsyncIterator[str], streams: Streams, decide: Decide | None, leave: frozenset[str]
 ) -> int:
     """Say each line as a message of its own, one after the other; the status is that of the last one.
 
@@ -50,6 +57,7 @@ async def ask_lines(
         ControlError: The daemon is gone.
     """
     transcript = Transcript()
+    await _introduce(link, decide)
     status = 0
     async with contextlib.aclosing(_shown(link, transcript)) as shown:
         talk = _Talk(link, transcript, shown, streams, decide)
@@ -59,6 +67,11 @@ async def ask_lines(
             if line.strip():
                 status = await talk.say(line.rstrip("\n"))
     return status
+
+
+async def _introduce(link: Link, decide: Decide | None) -> None:
+    if decide is None:
+        await link.send(NO_ANSWERS)
 
 
 async def _shown(link: Link, transcript: Transcript) -> AsyncGenerator[Shown, None]:
@@ -76,7 +89,7 @@ class _Talk:
     transcript: Transcript
     shown: AsyncIterator[Shown]
     streams: Streams
-    decide: Decide
+    decide: Decide | None
     one_question: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def say(self, text: str) -> int:
@@ -85,9 +98,10 @@ class _Talk:
         ident = str(message["id"])
         # A command of the chat starts no turn: its answer is all there is.
         command = is_command(text)
+        if command:
+            self.transcript.commands.add(ident)
         if not await self._send(message, ident):
             return 1
-        self.transcript.working = not command
         asking: list[asyncio.Task[None]] = []
         async with asyncio.TaskGroup() as group:
             try:
@@ -98,13 +112,17 @@ class _Talk:
 
     async def _follow(self, ident: str, command: bool, ask: Callable[[Asked], None]) -> int:  # noqa: FBT001
         later: set[str] = set()
+        ours = False
         async for event in self.shown:
             if isinstance(event, Message):
-                self._write(event)
-                if command:
+                # Only the first part of a reply names what it answers.
+                ours = event.reply_to == ident or (ours and not event.reply_to)
+                if ours:
+                    self._write(event)
+                if ours and command:
                     return 0
             elif isinstance(event, Asked):
-                if event.open:
+                if event.open and self.decide is not None:
                     ask(event)
             elif (status := self._status(event, ident, later)) is not None:
                 return status
@@ -160,8 +178,8 @@ class _Talk:
                 self._tell(f"{label}: {line}" if label else line)
             if asked.whole:
                 self._tell(asked.whole)
-            decision = await self.decide(asked)
+            decision = await self.decide(asked) if self.decide is not None else None
             if decision is None:
-                self._tell(f"denied: {NOBODY}")
-                decision = ("deny", NOBODY)
+                self._tell(f"denied: {LEFT}")
+                decision = ("deny", LEFT)
             await self.link.send(new_press(asked.approval, *decision))

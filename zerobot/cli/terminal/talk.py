@@ -20,6 +20,7 @@ from rich.text import Text
 
 from zerobot.cli.terminal.link import Link, new_message, new_press
 from zerobot.cli.terminal.paint import asked_text, message_text, note_text, to_ansi
+from zerobot.cli.terminal.question import TIME_TO_READ, Decision, Nothing, Say, choices, read_line
 from zerobot.cli.terminal.transcript import Asked, Ended, Message, Note, Shown, Transcript
 from zerobot.daemon.chat_commands import is_command
 
@@ -62,8 +63,10 @@ class Talk:
         self._link = link
         self._console = console or Console(highlight=False, markup=False, emoji=False)
         self._transcript = Transcript()
-        self._reason: Asked | None = None
-        """The prompt whose denial waits for its reason."""
+        self._seen: dict[str, float] = {}
+        """The requests that were shown, and from when on a key can begin an answer, by the loop's clock."""
+        self._begun: float | None = None
+        """When the first key of what is typed now was pressed."""
         self._stopping = False
         self._session: PromptSession[str] = PromptSession(
             history=history,
@@ -73,6 +76,7 @@ class Talk:
             erase_when_done=True,
             reserve_space_for_menu=0,
         )
+        self._session.default_buffer.on_text_changed += lambda buffer: self._typed(buffer.text)
 
     async def run(self, welcome: str) -> None:
         """Talk until the person leaves or the bot is gone.
@@ -106,16 +110,26 @@ class Talk:
         texts = [text for shown in settled if (text := self._text_of(shown)) is not None]
         if texts:
             await self._print_above(partial(self._print, *texts))
+        await self._ask()
         self._session.app.invalidate()
+
+    async def _ask(self) -> None:
+        """Show the request that is to be answered now; the next one is shown when that is settled."""
+        asked = self._current
+        if asked is None or asked.id in self._seen:
+            return
+        loop = asyncio.get_running_loop()
+        self._seen[asked.id] = float("inf")
+        await self._print_above(partial(self._print, asked_text(asked).append("\n")))
+        self._seen[asked.id] = loop.time() + TIME_TO_READ
+        loop.call_later(TIME_TO_READ, self._session.app.invalidate)
 
     def _text_of(self, shown: Shown) -> Text | None:
         match shown:
             case Message():
                 return message_text(shown).append("\n")
-            case Asked():
-                if self._reason is not None and self._reason.id == shown.id and not shown.open:
-                    self._reason = None
-                return asked_text(shown).append("\n")
+            case Asked() if not shown.open:
+                return asked_text(shown, seen=shown.id in self._seen).append("\n")
             case Note():
                 return note_text(shown)
             case Ended():
@@ -140,22 +154,48 @@ class Talk:
                 line = await self._session.prompt_async(self._message)
             except EOFError:
                 return
-            if self._reason is not None:
-                await self._press(self._reason, "deny", line.strip())
-                self._reason = None
-            elif line.strip() in LEAVE:
+            begun, self._begun = self._begun, None
+            if line.strip() in LEAVE:
                 return
-            elif line.strip():
-                await self._say(line)
+            if line.strip():
+                await self._take(line, begun)
+
+    async def _take(self, line: str, begun: float | None) -> None:
+        """Do what a line says.
+
+        Args:
+            line: As it was typed.
+            begun: When its first key was pressed, by the loop's clock.
+        """
+        asked = self._current
+        read = read_line(line, asked, in_time=asked is not None and self._in_time(asked, begun))
+        match read:
+            case Say(text):
+                await self._say(text)
+            case Nothing(why):
+                self._print(note_text(Note(why)))
+            case Decision(button, reason) if asked is not None:
+                await self._press(asked, button, reason)
+
+    def _in_time(self, asked: Asked, begun: float | None) -> bool:
+        return begun is not None and asked.id in self._seen and begun >= self._seen[asked.id]
 
     async def _say(self, line: str) -> None:
         self._print(Text(f"› {line}", style="bold"))
-        self._transcript.working = self._transcript.working or not is_command(line)
-        await self._link.send(new_message(line))
+        await self._send(line)
+
+    async def _send(self, text: str) -> None:
+        message = new_message(text)
+        if is_command(text):
+            self._transcript.commands.add(str(message["id"]))
+        else:
+            self._transcript.working = True
+        await self._link.send(message)
 
     async def _press(self, asked: Asked, button: str, reason: str = "") -> None:
         self._transcript.answered(asked.id)
         await self._link.send(new_press(asked.approval, button, reason))
+        await self._ask()
         self._session.app.invalidate()
 
     @property
@@ -176,30 +216,17 @@ class Talk:
 
     def _question(self) -> str:
         asked = self._current
-        if self._reason is not None:
-            return "why not? (Enter: no reason) › "
-        if asked is not None:
-            return f"[a]pprove, {'[A]lways in this chat, ' if asked.grantable else ''}[d]eny › "
-        return "› "
+        if asked is None:
+            return "› "
+        if not self._in_time(asked, asyncio.get_running_loop().time()):
+            return "read the request above … › "
+        more = len(self._transcript.asked) - 1
+        return f"{choices(asked)}{f' ({more} more after this)' if more else ''} › "
 
     # -- keys ---------------------------------------------------------------------------------------------------------
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        deciding = Condition(self._is_deciding)
-        grantable = Condition(lambda: self._is_deciding() and self._current is not None and self._current.grantable)
-
-        def decide(button: str) -> Callable[[KeyPressEvent], None]:
-            def pressed(event: KeyPressEvent) -> None:
-                asked = self._current
-                if asked is not None:
-                    event.app.create_background_task(self._press(asked, button))
-
-            return pressed
-
-        keys.add("a", filter=deciding)(decide("approve"))
-        keys.add("A", filter=grantable)(decide("always"))
-        keys.add("d", filter=deciding)(self._ask_reason)
         keys.add("c-c")(self._interrupt)
         # The same key while something is printed, when the terminal itself makes a signal of it.
         keys.add("<sigint>")(self._interrupt)
@@ -208,22 +235,20 @@ class Talk:
         )
         return keys
 
-    def _is_deciding(self) -> bool:
-        return self._current is not None and self._reason is None and not self._session.default_buffer.text
-
-    def _ask_reason(self, event: KeyPressEvent) -> None:
-        self._reason = self._current
-        event.app.invalidate()
+    def _typed(self, text: str) -> None:
+        """The line has changed: note when it was begun."""
+        if not text:
+            self._begun = None
+        elif self._begun is None:
+            self._begun = asyncio.get_running_loop().time()
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         """Ctrl-C: clear what is typed; stop what works; the second time, or with nothing to stop, leave."""
-        if self._reason is not None:
-            self._reason = None
+        if event.current_buffer.text:
             event.current_buffer.reset()
-        elif event.current_buffer.text:
-            event.current_buffer.reset()
+            self._begun = None
         elif self._transcript.working and not self._stopping:
             self._stopping = True
-            event.app.create_background_task(self._link.send(new_message("/stop")))
+            event.app.create_background_task(self._send("/stop"))
         else:
             event.app.exit(exception=EOFError)

@@ -1,7 +1,10 @@
 """What a terminal has been given to show: which messages may still change, which are settled, what is asked. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+NOBODY = "nobody can be asked here: the terminal is not interactive"
+"""Told where a request had to be shown and nobody could have answered."""
 
 _REFUSALS = {
     "duplicate": "This message was sent already.",
@@ -21,6 +24,8 @@ class Message:
     reply_to: str = ""
     file: str = ""
     """A file that was sent: its name and path."""
+    growing: bool = False
+    """A draft: its turn goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class Transcript:
             "typing": self._typing,
             "ask": self._ask,
             "settle": self._settle,
+            "unasked": self._unasked,
             "ended": self._ended,
             "accepted": self._accepted,
             "pressed": self._pressed,
@@ -109,10 +115,9 @@ class Transcript:
         message = _message(item)
         if message.reply_to in self.commands:
             return [message]
-        growing = item.get("growing") is True
         # A draft shows that a turn is under way, also when it is not the one that was under way before.
-        self.working = self.working or growing
-        settled = not (growing or self.live)
+        self.working = self.working or message.growing
+        settled = not (self.working or self.live)
         self.live[message.id] = message
         return self.flush() if settled else []
 
@@ -124,7 +129,7 @@ class Transcript:
             return []
         known = self.live.get(message.id)
         if known is not None:
-            message = _message({**item, "reply_to": known.reply_to, "file": known.file})
+            message = replace(message, reply_to=known.reply_to, file=known.file, growing=known.growing)
         self.live[message.id] = message
         return []
 
@@ -137,12 +142,23 @@ class Transcript:
         return []
 
     def _ended(self, item: Mapping[str, object]) -> list[Shown]:
-        self.working = False
-        return [*self.flush(), Ended(_text(item, "reply_to"), _text(item, "outcome"))]
+        ended = _text(item, "reply_to")
+        # The next turn may have begun to speak already; its messages go on changing.
+        owner, others = "", {}
+        for message in self.live.values():
+            owner = message.reply_to or owner
+            if message.growing and owner not in ("", ended):
+                others[message.id] = message
+        self.live = {ident: message for ident, message in self.live.items() if ident not in others}
+        settled = self.flush()
+        self.live = others
+        self.working = bool(others)
+        return [*settled, Ended(ended, _text(item, "outcome"))]
 
     def _pressed(self, item: Mapping[str, object]) -> list[Shown]:
-        # What a decision came to is told by the prompt itself, as it is settled.
-        return [] if item.get("outcome") in {"approved", "denied"} else self._failed(item)
+        # What a decision came to is told by the prompt itself, as it is settled; what it allows from now on is not.
+        plain = item.get("outcome") in {"approved", "denied"} and _text(item, "text") in {"Approved.", "Denied."}
+        return [] if plain else self._failed(item)
 
     def _failed(self, item: Mapping[str, object]) -> list[Shown]:
         return [Note(_text(item, "text"))]
@@ -159,6 +175,10 @@ class Transcript:
         asked = _asked(item)
         self.asked.pop(asked.id, None)
         return [*self.flush(), asked]
+
+    def _unasked(self, item: Mapping[str, object]) -> list[Shown]:
+        lines = [f"{label}: {text}" if label else text for _, label, text in _asked(item).lines]
+        return [*self.flush(), Note("\n".join([*lines, NOBODY]))]
 
     def _accepted(self, item: Mapping[str, object]) -> list[Shown]:
         acceptance = _text(item, "acceptance")
@@ -188,6 +208,7 @@ def _message(item: Mapping[str, object]) -> Message:
         spans=tuple(spans),
         reply_to=_text(item, "reply_to"),
         file=_text(item, "file"),
+        growing=item.get("growing") is True,
     )
 
 

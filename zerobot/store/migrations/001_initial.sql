@@ -118,6 +118,7 @@ CREATE TABLE approvals (
     thread          TEXT NOT NULL DEFAULT '',
     sandbox         TEXT NOT NULL,
     grantable       INTEGER NOT NULL,
+    covers          TEXT NOT NULL,           -- what "always" would allow, as the operator reads it
     state           TEXT NOT NULL DEFAULT 'pending'
                     CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'cancelled')),
     requested_at    TEXT NOT NULL,
