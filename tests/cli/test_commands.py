@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.platforms.shell import Shell
+from tests.platforms.shell import PROGRAM, Shell
 from zerobot.cli.guard import MARK
 from zerobot.cli.main import hoisted
 from zerobot.config.kinds import installed_kinds

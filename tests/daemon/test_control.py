@@ -57,12 +57,22 @@ async def crash(params: Params, exchange: Exchange) -> Result:
     raise RuntimeError("a secret of the inside")
 
 
+async def time_out(params: Params, exchange: Exchange) -> Result:
+    raise TimeoutError
+
+
+async def lack_a_file(params: Params, exchange: Exchange) -> Result:
+    raise FileNotFoundError("a secret of the inside")
+
+
 HANDLERS: Mapping[str, Handler] = {
     "double": double,
     "echo": echo,
     "wait": wait_for_ever,
     "refuse": refuse,
     "crash": crash,
+    "time_out": time_out,
+    "lack_a_file": lack_a_file,
 }
 
 
@@ -90,6 +100,14 @@ async def say(path: Path, data: bytes) -> bytes:
 async def test_a_request_is_answered(path: Path) -> None:
     """A method's result reaches the caller."""
     assert await ask(path, "double", text="ä\n") == {"text": "ä\nä\n"}
+
+
+@pytest.mark.parametrize("method", ["crash", "time_out", "lack_a_file"])
+async def test_an_operation_that_breaks_is_told_as_such(path: Path, method: str) -> None:
+    """Whatever it raises, also what a lost connection raises: the client hears that it failed, and no detail."""
+    with pytest.raises(ControlError, match="failed at this") as caught:
+        await ask(path, method)
+    assert caught.value.code == "failed"
 
 
 async def test_nobody_else_can_connect(path: Path) -> None:

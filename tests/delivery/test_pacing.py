@@ -35,11 +35,14 @@ class Asked:
     priority: Priority
 
 
+PACED = [priority for priority in Priority if priority is not Priority.ANSWER]
+"""Everything that the budgets hold back."""
+
 asked = st.builds(
     Asked,
     at=st.integers(0, 50).map(lambda tenths: tenths / 10),
     chat=st.sampled_from(["a", "b", "c", "g1", "g2"]),
-    priority=st.sampled_from(list(Priority)),
+    priority=st.sampled_from(PACED),
 )
 
 
@@ -98,7 +101,7 @@ def test_approvals_and_finals_go_before_drafts_and_signals() -> None:
         scheduler.ask(chat(f"x{number}"), Priority.FINAL)
     while scheduler.grant(0.0):
         pass
-    for priority in reversed(Priority):
+    for priority in reversed(PACED):
         scheduler.ask(chat(priority.name), priority)
     order = []
     now = 0.0
@@ -107,7 +110,20 @@ def test_approvals_and_finals_go_before_drafts_and_signals() -> None:
         ticket = scheduler.grant(now)
         assert ticket is not None
         order.append(ticket.priority)
-    assert order == list(Priority)
+    assert order == PACED
+
+
+def test_an_answer_waits_for_no_budget_but_for_the_platform() -> None:
+    """Whoever writes gets an answer at once, however many do; when the platform asks for a pause, it gets one."""
+    scheduler = Scheduler(PACE)
+    answers = [scheduler.ask(chat("a"), Priority.ANSWER) for _ in range(20)]
+    assert [scheduler.grant(0.0) for _ in answers] == answers
+    scheduler.ask(chat("a"), Priority.FINAL)
+    assert scheduler.next_chance() == 1.0
+    scheduler.hold(chat("b"), 7.0)
+    scheduler.ask(chat("b"), Priority.ANSWER)
+    assert scheduler.grant(6.9) is not None
+    assert scheduler.next_chance() == 7.0
 
 
 def test_a_final_finds_room_among_many_drafts() -> None:

@@ -119,6 +119,25 @@ async def test_what_runs_is_what_was_shown_though_a_file_changed_meanwhile(stage
     assert not stage.made("other")
 
 
+async def test_a_script_that_another_call_of_the_answer_rewrites_does_not_run(stage: Stage) -> None:
+    """B146: both were approved, but what the second would run is no longer what was shown."""
+    stage.model.answers(
+        calls("write_file", id="c1", path="x.sh", content="touch evil\n") + calls("shell", id="c2", command="sh x.sh"),
+        says("Understood."),
+    )
+    async with stage.daemon() as daemon:
+        (stage.workspace / "x.sh").write_text("touch good\n", encoding="utf-8")
+        stage.olga.says("@zero_bot run it", chat=stage.team)
+        await daemon.until("turn.paused")
+        await stage.team.wait_for(lambda chat: sum(bool(message.buttons) for message in chat.replies) == 2)
+        for prompt in [message for message in stage.team.replies if message.buttons]:
+            await stage.press(stage.olga, prompt, "Approve")
+        await stage.team.reply("Understood.")
+    assert stage.model.last_request.result_of("c2").code == "BLOCKED"
+    assert not stage.made("evil")
+    assert not stage.made("good")
+
+
 async def test_an_open_approval_is_decided_after_a_crash_by_its_old_buttons(stage: Stage) -> None:
     """V011: the row outlives the process; the call runs once and the reply comes to the old chat."""
     async with stage.daemon() as daemon:

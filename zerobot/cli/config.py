@@ -14,7 +14,7 @@ from zerobot.config import editor
 from zerobot.config.files import ConfigFile, find_config, read_config
 from zerobot.config.json_schema import json_schema
 from zerobot.config.kinds import installed_kinds
-from zerobot.config.loader import load_file
+from zerobot.config.loader import examine, fault_lines, usable
 from zerobot.core.errors import ConfigError
 
 app = typer.Typer(no_args_is_help=True, help="Look at the configuration, check it, change it.")
@@ -43,11 +43,19 @@ def _file(context: typer.Context) -> ConfigFile | None:
 @app.command()
 def check(context: typer.Context) -> None:
     """Say what is wrong with the configuration, a line a fault; exit 2 if anything is."""
+    from zerobot.daemon.start_warnings import foreseen  # noqa: PLC0415 - loads the tools
+
+    kinds = installed_kinds()
     with _faults_end_it():
         file = _file(context)
-        loaded = load_file(file, os.environ, installed_kinds())
-    for warning in loaded.warnings:
+        examined = examine(file, os.environ, kinds)
+    loaded = usable(file, examined, os.environ, kinds)
+    for line in fault_lines(file, examined):
+        typer.echo(line, err=True)
+    for warning in dict.fromkeys((*loaded.warnings, *foreseen(loaded))):
         typer.echo(f"warning: {warning}", err=True)
+    if examined.faults:
+        raise typer.Exit(CONFIG_ERROR)
     typer.echo(f"{file.path}: ok" if file else "no config file: the defaults count, with the demo model and no channel")
 
 

@@ -14,6 +14,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs."
 WORKING = frozenset({"connected", "disconnected"})
 """States of a channel that need nobody: a broken connection is tried again. Any other is why it is parked."""
 
+Session = Annotated[str, typer.Argument(metavar="ID", help="A number or a chat, as `sessions list` shows them.")]
+
 approvals = typer.Typer(no_args_is_help=True, help="Tool calls that wait for an operator.")
 pair = typer.Typer(no_args_is_help=True, help="Who may talk to the bot beyond the lists in the settings.")
 sessions = typer.Typer(no_args_is_help=True, help="Conversations.")
@@ -32,6 +34,11 @@ def _ask(
     return operate(load_state(context), method, params, on_item)
 
 
+def _session(ident: str) -> dict[str, object]:
+    """Which conversation is meant."""
+    return {"id": int(ident)} if ident.isascii() and ident.isdecimal() else {"chat": ident}
+
+
 @approvals.command("list")
 def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show what waits for a decision, with all arguments."""
@@ -46,7 +53,9 @@ def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
         say(f"{row['code']}  {escape(str(row['tool']))}  (asked by {row['asked_by']} in {row['chat']})")
         for name, value in arguments.items() if isinstance(arguments, dict) else ():
             text = value if isinstance(value, str) else as_json(value)
-            say("\n".join(f"    {name}: {escape(line)}" for line in text.splitlines() or [""]))
+            # A line feed at the end begins no line; that it is there is told all the same.
+            label = f"{name} (with a line end)" if text.endswith("\n") else name
+            say("\n".join(f"    {label}: {line}" for line in escape(text.removesuffix("\n")).split("\n")))
         say(f"    why: {escape(str(row['why']))}")
         say(f"    until {row['expires_at']}")
 
@@ -113,10 +122,10 @@ def sessions_list(context: typer.Context, *, json: AsJson = False) -> None:
 
 
 @sessions.command("show")
-def sessions_show(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+def sessions_show(context: typer.Context, ident: Session) -> None:
     """Show a conversation and the last 20 messages of it."""
     messages: list[dict[str, object]] = []
-    session = _ask(context, "sessions.show", {"id": ident}, lambda item: messages.append(dict(item)))
+    session = _ask(context, "sessions.show", _session(ident), lambda item: messages.append(dict(item)))
     for key, value in session.items():
         say(f"{key}: {escape(str(value))}")
     for message in messages:
@@ -128,17 +137,17 @@ def sessions_show(context: typer.Context, ident: Annotated[int, typer.Argument(m
 
 
 @sessions.command("export")
-def sessions_export(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+def sessions_export(context: typer.Context, ident: Session) -> None:
     """Write all that was said in a conversation to stdout, a JSON object a line."""
     import json  # noqa: PLC0415 - its name is that of an option above
 
-    _ask(context, "sessions.export", {"id": ident}, lambda item: say(json.dumps(item)))
+    _ask(context, "sessions.export", _session(ident), lambda item: say(json.dumps(item)))
 
 
 @sessions.command("reset")
-def sessions_reset(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+def sessions_reset(context: typer.Context, ident: Session) -> None:
     """Start a conversation afresh: what was said stays stored, but the model sees none of it."""
-    _ask(context, "sessions.reset", {"id": ident})
+    _ask(context, "sessions.reset", _session(ident))
     say(f"conversation {ident} starts afresh")
 
 
@@ -149,7 +158,7 @@ def grants_list(context: typer.Context, *, json: AsJson = False) -> None:
     columns = {
         "id": "ID",
         "tool": "TOOL",
-        "pattern": "WHAT",
+        "covers": "WHAT",
         "chat": "CHAT",
         "granted_by": "BY",
         "expires_at": "UNTIL",

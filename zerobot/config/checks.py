@@ -1,6 +1,6 @@
 """What only the whole configuration shows: names that lead nowhere, rules that contradict each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import BaseModel, SecretStr
 
@@ -9,6 +9,8 @@ from zerobot.config.keys import KeyPath, dotted
 from zerobot.config.schema import DEFAULT_AGENT, DEMO, AgentSettings, Settings
 from zerobot.core.places import Identity
 
+TERMINAL = "console"
+"""The kind of channel that is there without a table."""
 SHORT_SECRET = 8
 """Characters below which a secret cannot be found and hidden in logs without hiding much else."""
 
@@ -65,20 +67,27 @@ def _known_models(models: set[str], providers: set[str]) -> Iterator[Fault]:
             yield Fault(("models", name), f"there is no table [providers.{provider}]; allowed: {allowed}")
 
 
-def warnings(settings: Settings) -> Iterator[str]:
-    """Find what can be meant but rarely is."""
+def warnings(settings: Settings, kinds: Collection[str]) -> Iterator[str]:
+    """Find what can be meant but rarely is.
+
+    Args:
+        settings: What of the document is valid.
+        kinds: The kinds of channels that are installed.
+    """
     yield from _contradictions(settings)
     enabled = [channel for channel in settings.channels.values() if channel.enabled]
     if enabled and not settings.operators.users:
         yield "operators.users: is empty: tools that need an approval will be refused"
-    kinds = {channel.kind for channel in enabled}
+    used = {channel.kind for channel in enabled}
     for name, channel in settings.channels.items():
         operated = any(user.startswith(f"{channel.kind}:") for user in settings.operators.users)
         if channel.enabled and not (channel.allowed_users or channel.pairing or operated):
             yield f"channels.{name}: nobody can talk to the bot: allowed_users is empty and pairing is false"
     for user in settings.operators.users:
         platform = Identity.parse(user).platform
-        if enabled and platform not in kinds:
+        if platform not in kinds:
+            yield f'operators.users: {user}: there is no kind of channel "{platform}"; known: {", ".join(sorted(kinds))}'
+        elif platform not in used and platform != TERMINAL:
             yield f'operators.users: no channel of kind "{platform}" is enabled, so {user} cannot be asked'
     for path, secret in secrets(settings):
         if len(secret) < SHORT_SECRET:

@@ -92,7 +92,7 @@ def load_file(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds)
     examined = examine(file, environ, kinds)
     if examined.faults:
         raise ConfigError(fault_lines(file, examined))
-    return _loaded(file, examined, environ, kinds)
+    return usable(file, examined, environ, kinds)
 
 
 def load_for_operators(path: Path | None, environ: Mapping[str, str], kinds: Kinds | None = None) -> LoadedConfig:
@@ -117,7 +117,7 @@ def load_for_operators(path: Path | None, environ: Mapping[str, str], kinds: Kin
     wrong = [fault for fault in examined.faults if fault.path and fault.path == where[: len(fault.path)]]
     if wrong:
         raise ConfigError(fault_lines(file, replace(examined, faults=wrong)))
-    return _loaded(file, examined, environ, kinds)
+    return usable(file, examined, environ, kinds)
 
 
 def _mended(file: ConfigFile) -> ConfigFile:
@@ -143,7 +143,8 @@ def _names_the_state(line: str) -> bool:
     return "state_dir" in line or "daemon" in line
 
 
-def _loaded(file: ConfigFile | None, examined: Examined, environ: Mapping[str, str], kinds: Kinds) -> LoadedConfig:
+def usable(file: ConfigFile | None, examined: Examined, environ: Mapping[str, str], kinds: Kinds) -> LoadedConfig:
+    """What of a document is valid, as a configuration: all of it where it has no faults."""
     settings = examined.settings
     base = _base(file)
     state_dir = base / settings.daemon.state_dir if settings.daemon.state_dir else default_state_dir(environ)
@@ -155,9 +156,17 @@ def _loaded(file: ConfigFile | None, examined: Examined, environ: Mapping[str, s
         workspace=state_dir / (settings.security.workspace or "workspace"),
         secrets=tuple(found),
         secret_files=examined.files,
-        warnings=tuple(examined.warnings),
+        warnings=(*examined.warnings, *_absent(settings)),
         kinds=kinds,
     )
+
+
+def _absent(settings: Settings) -> list[str]:
+    """A workspace of the owner's own that is not there is more likely misspelt than wanted new."""
+    named = Path(settings.security.workspace or "workspace")
+    if not named.is_absolute() or named.exists():
+        return []
+    return [f"security.workspace: there is no directory {named}; it is made at the start"]
 
 
 def fault_lines(file: ConfigFile | None, examined: Examined) -> list[str]:
@@ -200,7 +209,7 @@ def examine(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds) -
     return Examined(
         settings=settings,
         faults=faults,
-        warnings=[*_exposure(file, exposed), *files.warnings, *warnings(settings)],
+        warnings=[*_exposure(file, exposed), *files.warnings, *warnings(settings, kinds.channels)],
         tables=tables,
         tree=tree,
         origins=origins,

@@ -19,6 +19,7 @@ from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
 from zerobot.daemon.models import Models
 from zerobot.providers.catalogue import cost_text
+from zerobot.security.access import grant_text
 from zerobot.store.audit import Audit
 from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
@@ -233,7 +234,7 @@ class ChatCommands:
             return "Revoked." if gone else "There is no such grant."
         active = await self._wires.books.grants.active(asked.conversation, self._wires.clock.now())
         lines = [
-            f"- {g.id}: `{g.tool}` `{g.pattern or '*'}` until {g.expires_at[:10]}, by {g.granted_by}" for g in active
+            f"- {g.id}: `{grant_text(g.tool, g.pattern)}` until {g.expires_at[:10]}, by {g.granted_by}" for g in active
         ]
         return "\n".join(lines) or "Nothing is granted in this chat."
 

@@ -75,6 +75,10 @@ class NoDaemonError(ZerobotError):
     """Nobody listens on the control socket."""
 
 
+class _HungUpError(OSError):
+    """The client is gone, or does not read or write. An `OSError`, as `Terminal.send` promises; no operation's own."""
+
+
 @asynccontextmanager
 async def control_socket(path: Path, handlers: Mapping[str, Handler], log: EventLog) -> AsyncIterator[None]:
     """Listen on the control socket while the block runs; leaving it ends every open request.
@@ -187,8 +191,8 @@ async def _serve(client: socket.socket, handlers: Mapping[str, Handler], log: Ev
     line = _Lines(reader, writer)
     try:
         await line.finish(await _answer(line, handlers, log, refusal))
-    except (OSError, TimeoutError, EOFError):
-        # He hung up, or does not read or write: there is nobody to tell.
+    except _HungUpError:
+        # There is nobody to tell.
         return
     finally:
         writer.transport.abort()
@@ -205,7 +209,7 @@ async def _answer(lines: "_Lines", handlers: Mapping[str, Handler], log: EventLo
         return _error(error.code, str(error))
     except ZerobotError as error:
         return _error("failed", str(error))
-    except (OSError, TimeoutError, EOFError):
+    except _HungUpError:
         raise
     except Exception as error:  # noqa: BLE001 - a boundary: a fault in one operation must not end the daemon
         log("control.failed", level="error", error=error)
@@ -236,10 +240,13 @@ def _refusal(client: socket.socket) -> str:
 
 async def _work(lines: "_Lines", handlers: Mapping[str, Handler]) -> Result:
     """Read the request and let its handler work."""
-    async with asyncio.timeout(REQUEST_SECONDS):
-        request = await lines.read()
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            request = await lines.read()
+    except TimeoutError:
+        raise _HungUpError from None
     if request is None:
-        raise EOFError
+        raise _HungUpError
     method, params = request.get("method"), request.get("params", {})
     if not isinstance(method, str) or not isinstance(params, dict):
         raise ControlError("bad_request", 'a request is {"method": "NAME", "params": {…}}')
@@ -262,6 +269,8 @@ class _Lines:
             text = await self._reader.readline()
         except ValueError:
             raise ControlError("bad_request", f"a line has at most {LINE_LIMIT} bytes") from None
+        except OSError:
+            return None
         if not text.endswith(b"\n"):
             return None
         return _object(text)
@@ -282,22 +291,28 @@ class _Lines:
         """Write one object.
 
         Raises:
-            OSError, TimeoutError: The other side is gone, or does not read.
+            OSError: The other side is gone, or does not read.
         """
         self._writer.write(_line(value))
-        async with asyncio.timeout(WRITE_SECONDS):
-            await self._writer.drain()
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._writer.drain()
+        except (OSError, TimeoutError):
+            raise _HungUpError from None
 
     async def finish(self, value: Mapping[str, object]) -> None:
         """Write the last object and hang up.
 
         Raises:
-            OSError, TimeoutError: The other side is gone, or does not read.
+            OSError: The other side is gone, or does not read.
         """
         await self.write(value)
         self._writer.close()
-        async with asyncio.timeout(WRITE_SECONDS):
-            await self._writer.wait_closed()
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._writer.wait_closed()
+        except (OSError, TimeoutError):
+            raise _HungUpError from None
 
 
 def _line(value: Mapping[str, object]) -> bytes:
@@ -347,7 +362,7 @@ class Conversing:
         """
         try:
             await self._lines.write({"input": value})
-        except (OSError, TimeoutError):
+        except OSError:
             raise ControlError("broken", "the daemon hung up") from None
 
     async def items(self) -> AsyncGenerator[Mapping[str, object], None]:
@@ -357,10 +372,7 @@ class Conversing:
             ControlError: The daemon refused, failed, or is gone.
         """
         while True:
-            try:
-                line = await self._lines.read()
-            except OSError:
-                line = None
+            line = await self._lines.read()
             item = line.get("item") if line is not None else None
             if not isinstance(item, dict):
                 self.result = _outcome(line)
@@ -380,7 +392,7 @@ async def converse(path: Path, method: str, params: Params) -> AsyncIterator[Con
     reader, writer = await asyncio.open_unix_connection(sock=_connect(path), limit=ANSWER_LIMIT)
     lines = _Lines(reader, writer)
     try:
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError):
             await lines.write({"method": method, "params": params})
         yield Conversing(lines)
     finally:

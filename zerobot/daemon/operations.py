@@ -19,12 +19,13 @@ from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.costs import Costs
 from zerobot.providers.catalogue import cost_text
+from zerobot.security.access import grant_text
 from zerobot.security.prompt import withdrawal_text
 from zerobot.store.approvals import Approvals, Decided
 from zerobot.store.audit import Audit
 from zerobot.store.backup import backup
 from zerobot.store.channel_state import DAEMON, StoredChannelState
-from zerobot.store.conversations import Conversations, ConversationSummary
+from zerobot.store.conversations import MAX_ID, Conversations, ConversationSummary
 from zerobot.store.database import Database
 from zerobot.store.grants import GrantRecord, Grants
 from zerobot.store.pairing import Pairing, Pairings
@@ -180,8 +181,8 @@ class Operations:
     async def _session(self, params: Params, send: SendItem) -> Result:
         """A conversation and the last of what was said in it, each message an item."""
         found = await self._find(params)
-        exported = await Conversations(self.database).export(found.conversation.id)
-        for message in exported[-_number(params, "last", default=20) :]:
+        last = _number(params, "last", default=20)
+        for message in await Conversations(self.database).export(found.conversation.id, last):
             await send(message)
         return _session(found)
 
@@ -201,11 +202,21 @@ class Operations:
         return _session(found)
 
     async def _find(self, params: Params) -> ConversationSummary:
-        ident = _number(params, "id")
-        for each in await Conversations(self.database).list():
-            if each.conversation.id == ident:
-                return each
-        raise OperationError(f"there is no conversation {ident}; see: zerobot sessions list")
+        """The conversation that is meant: by its id, or by its chat as the list shows it, if that has only one."""
+        conversations = Conversations(self.database)
+        chat = params.get("chat")
+        if isinstance(chat, str):
+            found = [each for each in await conversations.list() if str(each.conversation.key.place) == chat]
+            if len(found) > 1:
+                ids = ", ".join(str(each.conversation.id) for each in found)
+                raise OperationError(f"{chat} has several conversations; name one by its id: {ids}")
+        else:
+            ident = _number(params, "id")
+            found = await conversations.list(ConversationId(ident)) if ident <= MAX_ID else []
+            chat = str(ident)
+        if not found:
+            raise OperationError(f"there is no conversation {chat}; see: zerobot sessions list")
+        return found[0]
 
     async def _grants(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         now = self.clock.now()
@@ -328,6 +339,7 @@ def _grant(record: GrantRecord) -> dict[str, object]:
         "chat": str(record.place),
         "tool": record.grant.tool,
         "pattern": record.grant.pattern,
+        "covers": grant_text(record.grant.tool, record.grant.pattern),
         "granted_by": record.grant.granted_by,
         "expires_at": record.expires_at.isoformat(timespec="seconds"),
     }

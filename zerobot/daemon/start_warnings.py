@@ -4,15 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from zerobot.config.loader import LoadedConfig
 from zerobot.core.tools import Tool
+from zerobot.daemon.access_state import configured_policy
+from zerobot.daemon.clock import SystemClock
+from zerobot.security.commands import read_command
+from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy, policy_faults
 from zerobot.security.redact import too_short
-from zerobot.tools.registry import unused_patterns
+from zerobot.tools.registry import builtin_tools, unused_patterns
+from zerobot.tools.shell import ShellSettings
 
 
 def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Sequence[Tool]) -> Iterator[str]:
     """Sentences about settings that are valid one by one but not together; the daemon starts all the same."""
     settings = config.settings
     yield from policy_faults(policy, settings.security.allowed_commands)
+    yield from _unread_commands(settings.security.allowed_commands)
     for name, agent in {
         "agent": settings.agent,
         **{f"agents.{name}": each for name, each in settings.agents.items()},
@@ -24,3 +30,19 @@ def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Sequence[T
             yield f"security.{key}: no tool is called {pattern!r}"
     if too_short(value for _, value in config.secrets):
         yield "a configured secret is so short that it cannot be recognised, and so not masked, in logs and results"
+
+
+def foreseen(config: LoadedConfig) -> list[str]:
+    """The same before a start, for `zerobot config check`."""
+    policy = configured_policy(config, [config.state_dir, *config.secret_files])
+    tools = builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())
+    return list(start_warnings(config, policy, tools))
+
+
+def _unread_commands(lines: Sequence[str]) -> Iterator[str]:
+    """Prefixes that no line can begin with: a rule compares the words of one plain command."""
+    for line in lines:
+        reading = read_command(line)
+        if line.strip() and reading.segments != (tuple(line.split()),):
+            why = reading.unproved or "it is more than the plain words of one command"
+            yield f"security.allowed_commands: {line!r} matches nothing: {why}"

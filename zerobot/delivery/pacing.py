@@ -29,11 +29,14 @@ class Priority(IntEnum):
     """Who goes first when not all can."""
 
     APPROVAL = 0
-    FINAL = 1
-    OUTCOME = 2
+    ANSWER = 1
+    """The first message of a reply without a draft. People pace these by writing, and platforms bear such bursts: the
+    budgets count them and do not hold them back, only a window that the platform has asked for does."""
+    FINAL = 2
+    OUTCOME = 3
     """A prompt that shows what was decided: the answer that the decision led to is wanted more."""
-    DRAFT = 3
-    TYPING = 4
+    DRAFT = 4
+    TYPING = 5
     """Counts for the bot only: no platform counts signals as messages of a chat."""
 
 
@@ -124,6 +127,8 @@ class Scheduler:
 
     def _free_at(self, ticket: Ticket) -> float:
         chat = self._chats.get(ticket.place.chat)
+        if ticket.priority is Priority.ANSWER:
+            return max(self._held_until, chat.held_until if chat else 0.0)
         bot_calls, bot_seconds = self._pace.bot_calls
         allowed = _share(bot_calls, ticket.priority)
         times = [self._held_until, _room_at(self._bot_calls, allowed, bot_seconds)]

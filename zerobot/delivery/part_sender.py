@@ -279,7 +279,8 @@ class PartSender:
                     break
 
     def _turn(self, job: Job) -> AbstractAsyncContextManager[None]:
-        return self._line.gate.turn_to_call(job.reply.place, Priority.FINAL)
+        answers = job.position == 0 and not (job.id or job.faults or job.stale)
+        return self._line.gate.turn_to_call(job.reply.place, Priority.ANSWER if answers else Priority.FINAL)
 
     def _message(self, job: Job, body: MessageBody) -> OutboundMessage:
         return OutboundMessage(

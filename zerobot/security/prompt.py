@@ -169,9 +169,12 @@ def _numbered(argument: _Argument) -> Iterator[tuple[str, str]]:
     if not argument.text:
         yield f"{name} (empty)", ""
         return
-    raw = argument.text.split("\n")
+    # A line feed at the end begins no line; that it is there is told all the same.
+    ended = argument.text.endswith("\n") and argument.text.strip("\n") != ""
+    raw = argument.text[: -1 if ended else None].split("\n")
+    end = " (with a line end)" if ended else ""
     if len(raw) == 1:
-        yield name, raw[0]
+        yield name + end, raw[0]
         return
     number = 0
     while number < len(raw):
@@ -182,7 +185,7 @@ def _numbered(argument: _Argument) -> Iterator[tuple[str, str]]:
             yield f"{name} lines {number + 1}-{last + 1} (empty)", ""
             number = last + 1
             continue
-        yield f"{name} line {number + 1}", raw[number]
+        yield f"{name} line {number + 1}{end if number + 1 == len(raw) else ''}", raw[number]
         number += 1
 
 

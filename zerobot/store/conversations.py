@@ -58,7 +58,7 @@ _LIST = """
         (SELECT max(i.accepted_at) FROM inbox i WHERE i.conversation_id = c.id) AS last_input,
         (SELECT count(*) FROM inbox i WHERE i.conversation_id = c.id AND i.state = 'waiting') AS waiting,
         (SELECT t.state FROM turns t WHERE t.conversation_id = c.id AND t.state <> 'finished') AS turn_state
-    FROM conversations c ORDER BY c.id
+    FROM conversations c WHERE :conversation IS NULL OR c.id = :conversation ORDER BY c.id
 """
 MAX_ID = 2**63 - 1
 """Above every row id of SQLite."""
@@ -84,8 +84,15 @@ _SEE_AGAIN = """
     UPDATE conversations SET window_seq = (SELECT min(id) FROM messages WHERE turn_id = :turn) WHERE id = :conversation
 """
 _SET_MODEL = "UPDATE conversations SET model = :model WHERE id = :conversation"
-_EXPORT_MESSAGES = "SELECT * FROM messages WHERE conversation_id = :conversation ORDER BY id"
-_EXPORT_CALLS = "SELECT * FROM tool_calls WHERE conversation_id = :conversation ORDER BY message_id, position"
+_EXPORT_MESSAGES = """
+    SELECT * FROM messages WHERE id IN (
+        SELECT id FROM messages WHERE conversation_id = :conversation ORDER BY id DESC LIMIT :last
+    ) ORDER BY id
+"""
+_EXPORT_CALLS = """
+    SELECT * FROM tool_calls WHERE conversation_id = :conversation AND message_id >= :first
+    ORDER BY message_id, position
+"""
 
 
 def ensure(db: sqlite3.Connection, key: ConversationKey, direct: bool, now: datetime) -> ConversationId:  # noqa: FBT001 - one of its columns
@@ -143,21 +150,29 @@ class Conversations:
         """Choose the model of a conversation; empty: the agent's again. False: no such conversation."""
         return await self._change(_SET_MODEL, conversation=conversation, model=model)
 
-    async def export(self, conversation: ConversationId) -> list[dict[str, object]]:
-        """All that was said in it, resets or not, as plain values: a message with its calls each, oldest first."""
+    async def export(self, conversation: ConversationId, last: int | None = None) -> list[dict[str, object]]:
+        """What was said in it, resets or not, as plain values: a message with its calls each, oldest first.
+
+        Args:
+            conversation: Its id.
+            last: Only so many messages, the newest; None: all.
+        """
 
         def transaction(db: sqlite3.Connection) -> list[dict[str, object]]:
+            wanted = {"conversation": conversation, "last": -1 if last is None else last}
+            rows = db.execute(_EXPORT_MESSAGES, wanted).fetchall()
             calls: dict[int, list[dict[str, object]]] = {}
-            for row in db.execute(_EXPORT_CALLS, {"conversation": conversation}):
+            first = rows[0]["id"] if rows else MAX_ID
+            for row in db.execute(_EXPORT_CALLS, {"conversation": conversation, "first": first}):
                 calls.setdefault(row["message_id"], []).append(_exported_call(row))
-            rows = db.execute(_EXPORT_MESSAGES, {"conversation": conversation})
             return [_exported_message(row, calls.get(row["id"], [])) for row in rows]
 
         return await self._database.read(transaction)
 
-    async def list(self) -> "list[ConversationSummary]":
-        """All conversations, the one that was active last first."""
-        summaries = await self._database.read(lambda db: [_summary(row) for row in db.execute(_LIST)])
+    async def list(self, conversation: ConversationId | None = None) -> "list[ConversationSummary]":
+        """All conversations, or the one with this id; the one that was active last first."""
+        values = {"conversation": conversation}
+        summaries = await self._database.read(lambda db: [_summary(row) for row in db.execute(_LIST, values)])
         return sorted(summaries, key=lambda summary: summary.last_activity, reverse=True)
 
     async def _change(self, sql: str, **values: object) -> bool:

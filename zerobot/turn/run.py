@@ -12,6 +12,7 @@ from zerobot.core.tools import ToolContext, ToolOutput
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.authorize import Allowed
+from zerobot.turn.check import resolve
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.settle import Settler, result_of
 from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
@@ -81,7 +82,16 @@ class Runner:
         except StorageError as error:
             return Ran(None, failure=error)
 
+    def _has_changed(self, call: Allowed) -> bool:
+        """Whether what the call would execute is another than what was judged: an earlier call may have written it."""
+        if not call.execution.frozen:
+            return False
+        now = resolve(call.call, self._kit.tools)
+        return isinstance(now, ToolResult) or now.frozen != call.execution.frozen
+
     async def _execute(self, call: Allowed) -> Ran:
+        if self._has_changed(call):
+            return await self._close(call, notices.CHANGED)
         if not await self._kit.turns.start_call(call.call.id):
             # Somebody else works on this turn: what is stored says more than what we know.
             raise StorageError(f"the call {call.call.id} was started elsewhere")
