@@ -181,7 +181,7 @@ async def test_people_hear_of_it_after_the_second_failure(house: House) -> None:
     second.answers(says("ok"))
     await house.user.writes("hi")
     await house.clock.advance_until(lambda: len(house.finals) == 1)
-    assert house.seen(StatusChanged) == [StatusChanged(notices.STILL_TRYING)]
+    assert house.seen(StatusChanged) == [StatusChanged(notices.STILL_TRYING), StatusChanged("")]
 
 
 async def test_a_request_that_was_mended_stays_so_for_the_next_model(house: House) -> None:

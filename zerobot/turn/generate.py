@@ -46,6 +46,8 @@ class Asking:
         self._void = False
         """Whether `shown` comes from an attempt that failed: the next one's first text replaces it."""
         self._failures = 0
+        self._told = False
+        """Whether people read that it takes longer."""
         self._waited = 0.0
 
     async def answer(self, request: ModelRequest, route: ModelRoute, mend: Mend) -> ModelAnswer:
@@ -121,11 +123,19 @@ class Asking:
             self._show(text)
         if self._void:
             self._take_back()
+        self._answered()
         return replace(answer, text=self.shown)
+
+    def _answered(self) -> None:
+        """The model speaks: nobody need read any more that it takes longer."""
+        if self._told:
+            self._told = False
+            self._emit(StatusChanged(""))
 
     def _show(self, text: str) -> None:
         if not text:
             return
+        self._answered()
         if self._void:
             self._take_back()
         self.shown += text
@@ -164,6 +174,7 @@ class Asking:
         }
         self._log("model.failed", level="warning", error=error, **fields)
         if not last and self._failures > 1:
+            self._told = True
             self._emit(StatusChanged(notices.STILL_TRYING))
 
 
