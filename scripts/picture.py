@@ -20,15 +20,15 @@ from rich.text import Text
 COLUMNS, ROWS = 92, 60
 PATIENCE = 60.0
 """Seconds for the whole conversation."""
-QUESTION = "[a]pprove, [A]lways in this chat, [d]eny ›"
+QUESTION = "[a]pprove, [A]lways in this chat, [d]eny (a reason may follow), then Enter ›"
 UNDER_WAY = "working (Ctrl-C"
 
 FILES = {"todo.md": "- water the tomatoes\n- buy string\n- call Ann\n", "seeds.txt": "basil\nchard\nleek\n"}
 SAID = (
     ("list", ""),
-    ("run sort -r todo.md", "a"),
+    ("run sort -r todo.md", "a\r"),
 )
-"""What is typed, and the key that answers the approval."""
+"""What is typed, and the line that answers the approval."""
 
 _SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
 

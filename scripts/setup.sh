@@ -29,7 +29,8 @@ no_python() {
 # set_up PROFILE EXTRAS: makes $root/.venv fit for a profile. Nothing is done while pyproject.toml, these scripts and the
 # place of the checkout are what they were, so that a second start costs one checksum.
 set_up() {
-    stamp="$(cat "$root/pyproject.toml" "$root/scripts/run" "$root/scripts/test" | cksum) $root"
+    scripts="$root/scripts"
+    stamp="$(cat "$root/pyproject.toml" "$scripts/run" "$scripts/test" "$scripts/setup.sh" "$scripts/setup.py" | cksum) $root"
     # What the tests need is more than what a run needs, so their stamp serves both.
     for ready in "$root/.venv/.ready-$1" "$root/.venv/.ready-test"; do
         if [ -x "$root/.venv/bin/python" ] && [ -r "$ready" ] && [ "$(cat "$ready")" = "$stamp" ]; then

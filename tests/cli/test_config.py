@@ -103,3 +103,31 @@ def test_schema_is_json(config: Path) -> None:
     result = run(config, "schema")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+def test_check_tells_all_faults_and_all_warnings_at_once(config: Path) -> None:
+    """One fault hides nothing: names of no tool, commands that match nothing, operators whom nobody can ask."""
+    config.write_text(
+        '[agent]\nmodle = "x"\ntools = ["reed_file"]\n[operators]\nusers = ["fax:1"]\n[security]\n'
+        'allowed_commands = ["git status", "echo $HOME"]\ndenied_tools = ["shel"]\nworkspace = "/no/such/place"\n',
+        encoding="utf-8",
+    )
+    result = run(config, "check")
+    assert result.exit_code == 2
+    for told in (
+        "modle",
+        "'reed_file'",
+        "fax:1: no such kind",
+        "'echo $HOME' matches nothing",
+        "'shel'",
+        "/no/such/place",
+    ):
+        assert told in result.stderr, told
+    assert "git status" not in result.stderr
+
+
+def test_get_names_the_nearest_key(config: Path) -> None:
+    """Also where the whole table is not there."""
+    result = run(config, "get", "agnt.max_steps")
+    assert (result.exit_code, "agent.max_steps" in result.stderr) == (2, True)
+    assert "there is no table [nope]" in run(config, "get", "nope.x").stderr

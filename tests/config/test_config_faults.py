@@ -209,7 +209,7 @@ def test_what_a_variable_holds_is_never_shown(faults: Faults) -> None:
     [
         ("[daemon]\nmax_turns = \n", "FILE:2: is not TOML, column 13: invalid value"),
         ('[a]\nx = "open', "FILE:2: is not TOML"),
-        ("[a]\n[a]\n", "FILE:2: is not TOML, column 3: cannot declare ('a',) twice"),
+        ("[a]\n[a]\n", "FILE:2: is not TOML, column 3: the table [a] is there already; put its keys together"),
     ],
 )
 def test_a_syntax_error_has_its_line(faults: Faults, text: str, line: str) -> None:

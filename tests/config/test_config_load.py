@@ -195,8 +195,16 @@ def test_the_environment_says_where_the_state_is(load: Load, environ: dict[str, 
     [
         (TELEGRAM, "operators.users: is empty: tools that need an approval will be refused"),
         (
-            '[channels.console]\n[operators]\nusers = ["fax:1"]',
-            'operators.users: no channel of kind "fax" is enabled, so fax:1 cannot be asked',
+            '[operators]\nusers = ["fax:1"]',
+            "operators.users: fax:1: no such kind of channel; known: broken, console, remote, telegram",
+        ),
+        (
+            '[operators]\nusers = ["telegram:1"]',
+            'operators.users: no channel of kind "telegram" is enabled, so telegram:1 cannot be asked',
+        ),
+        (
+            '[security]\nworkspace = "/no/such/place"',
+            "security.workspace: there is no directory /no/such/place; it is made at the start",
         ),
         (
             TELEGRAM + "pairing = false",

@@ -91,7 +91,7 @@ class Shift:
     def _kit(self, turn: Turn) -> TurnKit:
         if turn.place.chat in self.broken:
             raise RuntimeError("a bug")
-        return replace(self.house.engine._kit(), log=self._log)
+        return replace(self.house.engine.kit(), log=self._log)
 
     async def _told(self, turn: Turn) -> None:
         self.told.append(turn)

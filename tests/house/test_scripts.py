@@ -78,7 +78,8 @@ def ready(checkout: Path, path: Path, profile: str) -> None:
     put(programs / "python", "#!/bin/sh\n")
     for name in ("zerobot", "pytest"):
         put(programs / name, f'#!/bin/sh\necho {name} "$(pwd)" "$@"\n')
-    scripts = [checkout / "pyproject.toml", checkout / "scripts" / "run", checkout / "scripts" / "test"]
+    own = [checkout / "scripts" / name for name in ("run", "test", "setup.sh", "setup.py")]
+    scripts = [checkout / "pyproject.toml", *own]
     together = b"".join(file.read_bytes() for file in scripts)
     stamp = subprocess.run(["cksum"], input=together, capture_output=True, check=True).stdout.decode().strip()
     (checkout / ".venv" / f".ready-{profile}").write_text(f"{stamp} {checkout}\n", encoding="utf-8")

@@ -155,3 +155,33 @@ def test_a_preview_is_one_short_line() -> None:
     preview = arguments_preview({"command": "a\nb " + "x" * 500, "n": 1}, Redactor(), 40)
     assert preview.startswith("command=a\\nb xxx")
     assert len(preview) == 40
+
+
+def test_an_open_prompt_says_what_always_would_allow() -> None:
+    """In which chat and for how long; nothing of it where it is not offered, or once it is decided."""
+    line = "always allows: git push …; in this chat, for 30 days"
+    assert line in shown(approval(covers="git push …")).splitlines()
+    assert "always allows" not in shown(approval(covers="git push …", grantable=False))
+    assert "always allows" not in shown(approval(covers="git push …", state=ApprovalState.EXPIRED))
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("superseded", "something else was written meanwhile"),
+        ("stopped", "the turn was stopped"),
+        ("unreachable", "nobody can be asked"),
+    ],
+)
+def test_what_the_daemon_withdrew_is_told_in_words(reason: str, words: str) -> None:
+    """Its own reasons are single words in the store."""
+    assert words in shown(approval(state=ApprovalState.CANCELLED, reason=reason, decided_at=NOW))
+
+
+def test_a_line_feed_at_the_end_begins_no_line() -> None:
+    """It is told that it is there; a text that is cut off without one looks different."""
+    ended = shown(approval(arguments={"content": "one\ntwo\n"}))
+    assert "content line 2 (with a line end): two" in ended
+    assert "content line 3" not in ended
+    assert "content (with a line end): one" in shown(approval(arguments={"content": "one\n"}))
+    assert "content line 2: two" in shown(approval(arguments={"content": "one\ntwo"}))

@@ -18,6 +18,7 @@ from zerobot.cli.terminal.lines import LineAnswers, StdinLines
 from zerobot.cli.terminal.link import Link, LocalLink
 from zerobot.cli.terminal.plain import Decide, Streams, ask_lines, ask_once
 from zerobot.config.loader import LoadedConfig
+from zerobot.config.schema import DEMO
 from zerobot.core.channel import Channel, ChannelServices
 from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.core.log import EventLog
@@ -27,6 +28,7 @@ from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, converse
 from zerobot.daemon.logs import log_to
 from zerobot.security.redact import Redactor
+from zerobot.security.visible import one_line
 from zerobot.store.state_dir import StateDir
 
 LEAVE_GRACE = 1.0
@@ -39,10 +41,11 @@ LOCKED_WAIT = 0.1
 LOCKED_TRIES = 100
 """How often, and how many seconds apart, a state directory that is held by a bot that does not listen is looked at."""
 LEAVE = frozenset({"/quit", "/exit"})
-WELCOME = "Write to the bot; /help shows what it knows, Ctrl-D or /quit leaves."
+ATTACHED = "You are talking to the bot that runs. /help shows what it knows; Ctrl-D or /quit leaves."
+TRY = "Try: list the files · read README.md · run ls -la (it asks you first)."
 
-Front = Callable[[Link], Coroutine[None, None, int]]
-"""Holds the conversation over a link; the exit status."""
+Front = Callable[[Link, str], Coroutine[None, None, int]]
+"""Holds the conversation over a link, after a welcome where a person reads it; the exit status."""
 
 
 def talk_here(state: LoadedConfig, message: str | None, config: Callable[[], LoadedConfig]) -> int:
@@ -73,16 +76,16 @@ def _front(loaded: LoadedConfig, message: str | None) -> Front:
     lines = StdinLines()
     decide: Decide | None = LineAnswers(lines).decide if sys.stdin.isatty() else None
     if message is not None:
-        return lambda link: ask_once(link, message, streams, decide)
+        return lambda link, _: ask_once(link, message, streams, decide)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return lambda link: _at_a_screen(link, loaded)
-    return lambda link: ask_lines(link, lines.lines(), streams, decide, LEAVE)
+        return lambda link, welcome: _at_a_screen(link, loaded, welcome)
+    return lambda link, _: ask_lines(link, lines.lines(), streams, decide, LEAVE)
 
 
-async def _at_a_screen(link: Link, loaded: LoadedConfig) -> int:
+async def _at_a_screen(link: Link, loaded: LoadedConfig, welcome: str) -> int:
     from zerobot.cli.terminal.talk import Talk, open_history  # noqa: PLC0415 - loads the libraries for screens
 
-    await Talk(link, open_history(loaded.state_dir / "chat_history")).run(WELCOME)
+    await Talk(link, open_history(loaded.state_dir / "chat_history")).run(welcome)
     return 0
 
 
@@ -93,7 +96,7 @@ async def _talk(state: StateDir, front: Front, command: str, config: Callable[[]
         if not _runs_for_one_message(state):
             with contextlib.suppress(NoDaemonError):
                 async with converse(state.socket_path, "chat.open", {}) as conversing:
-                    return await front(conversing)
+                    return await front(conversing, ATTACHED)
         try:
             with state.lock(now=SystemClock().now(), command=command):
                 pass
@@ -151,7 +154,7 @@ async def _alone(loaded: LoadedConfig, front: Front, command: str) -> int:
             # It could not even open its channel: what it raises says why.
             daemon.result()
         serving = asyncio.create_task(_serve(opened, link), name="terminal")
-        talking = asyncio.create_task(front(link), name="conversation")
+        talking = asyncio.create_task(front(link, _welcome(loaded)), name="conversation")
         try:
             await asyncio.wait((daemon, talking), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -168,6 +171,15 @@ async def _serve(opened: asyncio.Future[Channel], link: LocalLink) -> None:
     channel = await opened
     assert isinstance(channel, TakesTerminals), "this kind of channel serves terminals"
     await channel.attach(link.terminal)
+
+
+def _welcome(loaded: LoadedConfig) -> str:
+    """Who answers, where it works, and what to try."""
+    model = loaded.settings.agent.model
+    demo = model.partition("/")[0] == DEMO
+    who = "The built-in demo model answers: no account, no key, no understanding" if demo else f"{model} answers"
+    lines = [f"{who}; its workspace is {one_line(str(loaded.workspace))}.", *([TRY] if demo else [])]
+    return "\n".join([*lines, "/help shows what it knows; Ctrl-D or /quit leaves."])
 
 
 def name_in(folder: Path, kind: str) -> str:

@@ -53,6 +53,23 @@ app.command()(operators.freeze)
 app.command()(operators.unfreeze)
 
 
+CONFIG_ANYWHERE = "--config PATH, here or before the command, names the configuration."
+
+
+def _complete_help(group: typer.Typer, *, top: bool = True) -> None:
+    """Show summaries whole, whatever the width, and the one option that every command takes beside its own."""
+    for command in group.registered_commands:
+        assert command.callback is not None, "commands are functions"
+        command.short_help = (command.callback.__doc__ or "").partition("\n")[0]
+        command.epilog = CONFIG_ANYWHERE
+    for inner in group.registered_groups if top else ():
+        assert inner.typer_instance is not None, "groups are added whole"
+        _complete_help(inner.typer_instance, top=False)
+
+
+_complete_help(app)
+
+
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the shape of a callback
     if wanted:
         typer.echo(f"zerobot {version('zerobot')}")

@@ -86,7 +86,7 @@ def warnings(settings: Settings, kinds: Collection[str]) -> Iterator[str]:
     for user in settings.operators.users:
         platform = Identity.parse(user).platform
         if platform not in kinds:
-            yield f'operators.users: {user}: there is no kind of channel "{platform}"; known: {", ".join(sorted(kinds))}'
+            yield f"operators.users: {user}: no such kind of channel; known: {', '.join(sorted(kinds))}"
         elif platform not in used and platform != TERMINAL:
             yield f'operators.users: no channel of kind "{platform}" is enabled, so {user} cannot be asked'
     for path, secret in secrets(settings):

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -86,7 +87,7 @@ def show(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds) -> s
     head = [
         f"# config: {loaded.path or 'none, these are the defaults'}",
         f"# state directory: {loaded.state_dir}",
-        f"# workspace: {loaded.workspace}",
+        f"# workspace: {loaded.workspace}{'' if loaded.path else ' (of zerobot chat: the current directory)'}",
     ]
     return "\n".join([*head, *_toml(rows)]) + "\n"
 
@@ -131,7 +132,9 @@ def get(file: ConfigFile | None, key: str, environ: Mapping[str, str], kinds: Ki
     below = [row for row in rows if row.path[: len(path)] == path]
     if below:
         return "\n".join(_toml(below)).lstrip("\n")
-    raise ConfigError([f"{key}: {_unknown(path, examine(file, environ, kinds))}"])
+    close = get_close_matches(key, [dotted(row.path) for row in rows], n=3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise ConfigError([f"{key}: {_unknown(path, examine(file, environ, kinds))}{meant}"])
 
 
 def _parsed(key: str) -> KeyPath:
@@ -148,7 +151,10 @@ def _unknown(path: KeyPath, examined: Examined) -> str:
     known = examined.tables.keys(path[:-1])
     group = lookup(examined.tree, path[:-1])
     names = known or (sorted(str(name) for name in group) if isinstance(group, dict) else [])
-    return f"there is no such key; known here: {', '.join(names) or 'nothing'}"
+    if not names:
+        tables = ", ".join(examined.tables.keys(()))
+        return f"there is no such key: there is no table [{dotted(path[:-1])}]; tables: {tables}"
+    return f"there is no such key; known here: {', '.join(names)}"
 
 
 def set_value(file: ConfigFile, key: str, text: str, environ: Mapping[str, str], kinds: Kinds) -> list[str]:

@@ -25,6 +25,12 @@ from zerobot.core.errors import ConfigError
 
 _DEPTH = 40
 _MENDED_LINES = 20
+_TWICE = {
+    "Cannot overwrite a value": "this key is there already; keep one of the two",
+    "Duplicate inline table key": "this key is there already; keep one of the two",
+    "Cannot mutate immutable namespace": "this table was written in braces already; put its keys in there",
+    "Cannot redefine namespace": "this key is there already, as a table",
+}
 _SYNTAX = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -239,10 +245,19 @@ def _parse(file: ConfigFile | None) -> dict[str, object]:
 
 def _syntax_fault(file: ConfigFile, problem: str) -> str:
     match = _SYNTAX.fullmatch(problem)
-    message = match[1] if match else problem
+    message = _plain_words(match[1] if match else problem)
     line = int(match[2]) if match and match[2] else max(1, len(file.text.splitlines()))
     column = f", column {match[3]}" if match and match[3] else ""
     return f"{file.path}:{line}: is not TOML{column}: {message[:1].lower()}{message[1:]}"
+
+
+def _plain_words(problem: str) -> str:
+    """What tomllib says of a thing that is there twice, in words of the file."""
+    table = re.fullmatch(r"Cannot declare \((.*)\) twice", problem)
+    if table is not None:
+        path = tuple(re.findall(r"'((?:[^'\\]|\\.)*)'", table[1]))
+        return f"the table [{dotted(path)}] is there already; put its keys together"
+    return _TWICE.get(problem, problem)
 
 
 def _is_deep(tree: object) -> bool:

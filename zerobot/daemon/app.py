@@ -19,7 +19,7 @@ from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.places import Identity
 from zerobot.daemon.absent import declare_absent
 from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
-from zerobot.daemon.chat_commands import COMMANDS
+from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
 from zerobot.daemon.control_handlers import control_handlers
@@ -30,9 +30,7 @@ from zerobot.daemon.logs import stderr_log
 from zerobot.daemon.parts import Foundation, Parts, build_parts
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
-from zerobot.security.filenames import safe_name
 from zerobot.security.redact import Redactor
-from zerobot.security.visible import escape
 from zerobot.store.channel_state import channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.state_dir import StateDir
@@ -157,16 +155,7 @@ ServicesFor = Callable[[str], ChannelServices]
 
 def _services(database: Database, http: HttpClients, clock: Clock, log: EventLog) -> ServicesFor:
     def services(name: str) -> ChannelServices:
-        return ChannelServices(
-            name=name,
-            http=http.guarded,
-            escape=escape,
-            safe_name=safe_name,
-            clock=clock,
-            log=BoundLog(log, channel=name),
-            commands=COMMANDS,
-            state=channel_state(database, name),
-        )
+        return channel_services(name, http, clock, BoundLog(log, channel=name), channel_state(database, name))
 
     return services
 

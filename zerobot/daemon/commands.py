@@ -11,12 +11,14 @@ from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ConversationId, InboxId, ReplyId
 from zerobot.core.log import EventLog
+from zerobot.core.memory import MemoryBackend, MemoryOwner
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
 from zerobot.daemon.chat_commands import COMMANDS, read_command_line, refusal
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
+from zerobot.daemon.kits import KitMaker
 from zerobot.daemon.models import Models
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
@@ -27,8 +29,10 @@ from zerobot.store.inbox import Inbox, WaitingCommand
 from zerobot.store.pairing import Pairings
 from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
+from zerobot.turn.summary import compact
 
 USAGE_DAYS = 30
+MEMORIES_SHOWN = 50
 HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
 NEW = "We start afresh: I no longer see what was said here before."
@@ -62,6 +66,9 @@ class CommandWires:
     answered: Callable[[ReplyId], None]
     """The answer to a command is in the store, to be delivered."""
     models: Models
+    kits: KitMaker
+    memory: MemoryBackend | None
+    """None: it is switched off."""
     costs: Costs
     agent_for: Callable[[str], AgentSettings]
     """The agent of a channel, by the channel's name."""
@@ -88,6 +95,8 @@ class ChatCommands:
         self._handlers: dict[str, Callable[[Asked], Awaitable[str]]] = {
             "help": self._help,
             "new": self._new,
+            "compact": self._compact,
+            "memory": self._memory,
             "stop": self._stop,
             "status": self._status,
             "usage": self._usage,
@@ -187,6 +196,32 @@ class ChatCommands:
         dropped = await self._wires.books.conversations.reset(asked.conversation, before=asked.id)
         await self._wires.dispatcher.stop(asked.conversation, before=asked.id)
         return NEW + (DROPPED.format(count=dropped) if dropped else "")
+
+    async def _compact(self, asked: Asked) -> str:
+        if not await self._may_steer(asked):
+            return NOT_YOURS
+        if await self._wires.books.turns.open_turn(asked.conversation) is not None:
+            return "I am at work here; please ask for it when I am done."
+        found = await self._wires.books.conversations.get(asked.conversation)
+        channel = asked.envelope.place.channel
+        kit = self._wires.kits.kit_at(channel, found.model if found else "")
+        count = await compact(kit, asked.conversation, channel, asked.envelope.sender)
+        return f"{count} messages are summed up now." if count else "There is nothing to sum up yet."
+
+    async def _memory(self, asked: Asked) -> str:
+        """A person's own entries are spoken of only where nobody else reads along."""
+        memory = self._wires.memory
+        if memory is None:
+            return "I keep no memory here; it is switched off."
+        here = MemoryOwner.conversation(asked.conversation)
+        owners = (MemoryOwner.person(asked.envelope.sender), here) if asked.envelope.direct else (here,)
+        words = asked.rest.split()
+        if len(words) == 2 and words[0] == "forget" and words[1].isdecimal():
+            gone = await memory.forget(owners, int(words[1]))
+            return "Forgotten." if gone else "I remember nothing of yours under that number."
+        entries = await memory.list(owners, MEMORIES_SHOWN)
+        lines = [f"- {entry.id}: **{entry.key}**: {entry.text}" for entry in entries]
+        return "\n".join(lines) or "I remember nothing here yet."
 
     async def _approve(self, asked: Asked) -> str:
         return await self._decide(Button.APPROVE, asked)

@@ -10,19 +10,17 @@ from pathlib import Path
 
 from zerobot.config.kinds import library_advice
 from zerobot.config.loader import LoadedConfig, load_config
-from zerobot.core.channel import ChannelKind, ChannelServices, Finding
+from zerobot.core.channel import ChannelKind, Finding
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.errors import ConfigError, StateLockedError, ZerobotError
 from zerobot.core.log import silent
 from zerobot.core.provider_kind import ProviderServices
-from zerobot.daemon.chat_commands import COMMANDS
+from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, call
 from zerobot.daemon.costs import catalogue_of
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.models import Models
-from zerobot.security.filenames import safe_name
-from zerobot.security.visible import escape
 from zerobot.store.state_dir import StateDir
 
 PATIENCE = 30.0
@@ -40,7 +38,8 @@ async def examine(path: Path | None, environ: Mapping[str, str]) -> list[Finding
         config = load_config(path, environ)
     except ConfigError as error:
         return [Finding("fail", "config", fault) for fault in error.faults]
-    findings = [Finding("ok", "config", str(config.path or "none: the defaults count, with the demo model"))]
+    nothing = "none: the defaults count, with the demo model; zerobot chat works in the current directory"
+    findings = [Finding("ok", "config", str(config.path or nothing))]
     findings += [Finding("warn", "config", warning) for warning in config.warnings]
     findings += [_python(), *_operators(config), *_state(config)]
     async with HttpClients() as http:
@@ -59,7 +58,8 @@ def _operators(config: LoadedConfig) -> list[Finding]:
     if config.settings.operators.users:
         return []
     advice = "list somebody under [operators] users; /whoami in a chat shows an id"
-    return [Finding("warn", "operators", "there are none: tool calls that need an approval are refused", advice)]
+    nobody = "there are none: only who sits at the terminal can approve, and only what was asked for there"
+    return [Finding("warn", "operators", nobody, advice)]
 
 
 def _state(config: LoadedConfig) -> list[Finding]:
@@ -142,16 +142,7 @@ async def _channel(config: LoadedConfig, name: str, table: ChannelSettings, http
 
 
 async def _check(kind: ChannelKind, name: str, table: ChannelSettings, http: HttpClients) -> AsyncIterator[Finding]:
-    services = ChannelServices(
-        name=name,
-        http=http.guarded,
-        escape=escape,
-        safe_name=safe_name,
-        clock=SystemClock(),
-        log=silent,
-        commands=COMMANDS,
-        state=_NoState(),
-    )
+    services = channel_services(name, http, SystemClock(), silent, _NoState())
     async for finding in kind.check(table, services):
         yield finding
 

@@ -40,8 +40,12 @@ class KitMaker:
 
     def kit(self, turn: Turn) -> TurnKit:
         """The kit for a turn."""
-        agent = self._agent(turn.place.channel)
-        route = self._models.route(agent.settings, turn.model)
+        return self.kit_at(turn.place.channel, turn.model)
+
+    def kit_at(self, channel: str, model: str) -> TurnKit:
+        """The kit for whatever is done on a channel; `model` is the conversation's own choice, empty: the agent's."""
+        agent = self._agent(channel)
+        route = self._models.route(agent.settings, model)
         return replace(
             self._shared,
             route=route,

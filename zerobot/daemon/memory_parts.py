@@ -6,6 +6,7 @@ from zerobot.config.loader import LoadedConfig
 from zerobot.config.schema import DEFAULT_AGENT
 from zerobot.core.clock import Clock
 from zerobot.core.log import EventLog
+from zerobot.core.memory import MemoryBackend
 from zerobot.core.tools import Tool
 from zerobot.memory.block import MemoryBlock
 from zerobot.memory.recall import Recall
@@ -20,6 +21,7 @@ from zerobot.turn.kit import RecallMemory, nothing_recalled
 class MemoryParts:
     """What memory adds to the daemon."""
 
+    backend: MemoryBackend | None = None
     tools: tuple[Tool, ...] = ()
     recall: RecallMemory = nothing_recalled
 
@@ -40,4 +42,4 @@ def memory_parts(config: LoadedConfig, database: Database, clock: Clock, log: Ev
     async def recalled(turn: Turn, text: str) -> MemoryBlock:
         return await recall.block(turn.id, text)
 
-    return MemoryParts(memory_tools(backend, scope_of), recalled)
+    return MemoryParts(backend, memory_tools(backend, scope_of), recalled)

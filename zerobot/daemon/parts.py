@@ -144,6 +144,8 @@ def build_parts(foundation: Foundation) -> Parts:
         notice=notice,
         answered=delivery.reply_queued,
         models=models,
+        kits=kits,
+        memory=memory.backend,
         costs=costs,
         agent_for=foundation.config.settings.agent_for,
         clock=clock,

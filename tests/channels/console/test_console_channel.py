@@ -19,7 +19,7 @@ from zerobot.core.channel import (
     ShowsTyping,
 )
 from zerobot.core.envelope import Acceptance, Button, ButtonPress, EnvelopeEdit, InboundEnvelope
-from zerobot.core.errors import StorageError, TryLaterError
+from zerobot.core.errors import StorageError, TryLaterError, UnreachableError
 from zerobot.core.events import Outcome
 from zerobot.core.ids import ApprovalId
 from zerobot.core.log import silent
@@ -261,3 +261,20 @@ async def test_the_local_person_is_reached_here_and_nobody_else() -> None:
     async with running(Desk()) as channel:
         assert channel.direct_place(Identity("console", "local")) == PLACE
         assert channel.direct_place(Identity("fake", "1")) is None
+
+
+async def test_where_nobody_sits_nobody_is_asked() -> None:
+    """A script's terminal shows what would have been asked; with a person's beside it, that one is asked."""
+    script, person = Screen(), Screen()
+    async with running(Desk()) as channel, attached(channel, script):
+        await script.typed.put({"answers": False})
+        await script.typed.put({"id": "12345678", "text": "hello"})
+        await script.shows("accepted")
+        with pytest.raises(UnreachableError, match="not interactive"):
+            await channel.ask(PLACE, prompt(), "k1")
+        assert (await script.shows("unasked"))["prompt"]
+        async with attached(channel, person):
+            await channel.send(message("look"))
+            await person.shows("message")
+            await channel.ask(PLACE, prompt(), "k2")
+            assert (await person.shows("ask"))["id"] == "k2"

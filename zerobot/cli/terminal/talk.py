@@ -25,6 +25,9 @@ from zerobot.cli.terminal.transcript import Asked, Ended, Message, Note, Shown, 
 from zerobot.daemon.chat_commands import is_command
 
 LEAVE = frozenset({"/quit", "/exit"})
+HELP_HERE = (
+    "Here at the terminal: /quit or Ctrl-D leaves, Ctrl-C stops what works, /say TEXT writes while a request waits."
+)
 ROOM_BELOW = 4
 """Lines of the screen that the draft leaves free: the prompt, and what is typed."""
 
@@ -182,6 +185,8 @@ class Talk:
 
     async def _say(self, line: str) -> None:
         self._print(Text(f"› {line}", style="bold"))
+        if line.strip() == "/help":
+            self._print(Text(HELP_HERE, style="dim"))
         await self._send(line)
 
     async def _send(self, text: str) -> None:
