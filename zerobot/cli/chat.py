@@ -25,7 +25,7 @@ from zerobot.core.log import EventLog
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.app import run_daemon
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.control import NoDaemonError, converse
+from zerobot.daemon.control import NoDaemonError, call, converse
 from zerobot.daemon.logs import log_to
 from zerobot.security.redact import Redactor
 from zerobot.security.visible import one_line
@@ -41,7 +41,9 @@ LOCKED_WAIT = 0.1
 LOCKED_TRIES = 100
 """How often, and how many seconds apart, a state directory that is held by a bot that does not listen is looked at."""
 LEAVE = frozenset({"/quit", "/exit"})
-ATTACHED = "You are talking to the bot that runs. /help shows what it knows; Ctrl-D or /quit leaves."
+ATTACHED = (
+    "You are talking to the bot that runs; its workspace is {}.\n/help shows what it knows; Ctrl-D or /quit leaves."
+)
 TRY = "Try: list the files · read README.md · run ls -la (it asks you first)."
 
 Front = Callable[[Link, str], Coroutine[None, None, int]]
@@ -96,7 +98,7 @@ async def _talk(state: StateDir, front: Front, command: str, config: Callable[[]
         if not _runs_for_one_message(state):
             with contextlib.suppress(NoDaemonError):
                 async with converse(state.socket_path, "chat.open", {}) as conversing:
-                    return await front(conversing, ATTACHED)
+                    return await front(conversing, "" if command == ONE_MESSAGE else await _greeting(state))
         try:
             with state.lock(now=SystemClock().now(), command=command):
                 pass
@@ -107,6 +109,12 @@ async def _talk(state: StateDir, front: Front, command: str, config: Callable[[]
             if tries > LOCKED_TRIES:
                 raise
             await asyncio.sleep(LOCKED_WAIT)
+
+
+async def _greeting(state: StateDir) -> str:
+    """The welcome beside a bot that runs; where it works may be another place than here."""
+    health = await asyncio.to_thread(call, state.socket_path, "health", {}, timeout=5.0)
+    return ATTACHED.format(one_line(str(health.get("workspace", "unknown"))))
 
 
 def _runs_for_one_message(state: StateDir) -> bool:

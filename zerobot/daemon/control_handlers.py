@@ -57,7 +57,8 @@ def control_handlers(parts: Parts) -> dict[str, Handler]:
 
     async def health(params: Params, exchange: Exchange) -> Result:  # noqa: ARG001
         states: Mapping[str, object] = parts.supervisor.health()
-        return {"channels": states, "turns": parts.dispatcher.running}
+        workspace = str(foundation.config.workspace)
+        return {"channels": states, "turns": parts.dispatcher.running, "workspace": workspace}
 
     return {**handlers, "chat.open": chat, "health": health}
 

@@ -274,7 +274,7 @@ async def test_where_nobody_sits_nobody_is_asked() -> None:
             await channel.ask(PLACE, prompt(), "k1")
         assert (await script.shows("unasked"))["prompt"]
         async with attached(channel, person):
-            await channel.send(message("look"))
-            await person.shows("message")
+            await person.typed.put({"id": "abcdefgh", "text": "I am here"})
+            await person.shows("accepted")
             await channel.ask(PLACE, prompt(), "k2")
             assert (await person.shows("ask"))["id"] == "k2"
