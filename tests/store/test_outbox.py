@@ -34,7 +34,9 @@ def outbox(database: Database, clock: ManualClock) -> Outbox:
 
 @pytest.fixture
 async def draft(outbox: Outbox, conversation: ConversationId) -> ReplyId:
-    return await outbox.open_draft(TURN, conversation, PLACE, "m1", body("Hel"))
+    reply = await outbox.open_draft(TURN, conversation, PLACE, "m1", body("Hel"))
+    assert reply is not None
+    return reply
 
 
 async def queue(database: Database, conversation: ConversationId, text: str = "Hello.") -> ReplyId:
@@ -214,6 +216,7 @@ async def test_a_restart_finds_each_part_as_it_was(path: Path, clock: ManualCloc
     async with open_database(path) as database:
         outbox = Outbox(database, clock)
         draft = await outbox.open_draft(TURN, await a_conversation(database), PLACE, "m1", body("one"))
+        assert draft is not None
         await outbox.part_sent(draft, 0, "p0")
         await outbox.plan(draft, [body("one"), body("two"), body("three")])
         await outbox.begin_part(draft, 1, body("two"))

@@ -146,7 +146,7 @@ def test_a_fault_is_repaired_before_it_is_sent_and_reported_once() -> None:
 async def test_the_next_model_is_asked_when_one_fails(house: House) -> None:
     """K9: failover goes by `fallback_models`, in order; the failed attempts are metered, each under its model."""
     second = ScriptedModel("backup")
-    house.fallbacks = [second]
+    house.settings.fallbacks = [second]
     house.settings.max_retries = 0
     house.model.answers(fails(BUSY, usage=(12, 4)))
     second.answers(says("ok", usage=(10, 3)))
@@ -162,7 +162,7 @@ async def test_the_next_model_is_asked_when_one_fails(house: House) -> None:
 async def test_failover_after_visible_text_takes_it_back(house: House) -> None:
     """K8: what the first model had shown is reset before the second one's first word; the chat shows one answer."""
     second = ScriptedModel("backup")
-    house.fallbacks = [second]
+    house.settings.fallbacks = [second]
     house.settings.max_retries = 0
     house.model.answers(drops("Hel"))
     second.answers(says("Good day"))
@@ -175,7 +175,7 @@ async def test_people_hear_of_it_after_the_second_failure(house: House) -> None:
     """W7: one failure is nothing to talk about; from the second on people know that it goes on, failover included."""
     # Seen to fail with: the word only after the third failure (W7).
     second = ScriptedModel("backup")
-    house.fallbacks = [second]
+    house.settings.fallbacks = [second]
     house.settings.max_retries = 1
     house.model.answers(fails(BUSY), fails(BUSY))
     second.answers(says("ok"))
@@ -187,7 +187,7 @@ async def test_people_hear_of_it_after_the_second_failure(house: House) -> None:
 async def test_a_request_that_was_mended_stays_so_for_the_next_model(house: House) -> None:
     """K9: an overflow is mended before another model is asked."""
     second = ScriptedModel("backup")
-    house.fallbacks = [second]
+    house.settings.fallbacks = [second]
     house.settings.max_retries = 0
     house.model.answers(calls("echo", id="c1", text="x" * 9_000), fails(TOO_LONG), fails(BUSY))
     second.answers(says("ok"))

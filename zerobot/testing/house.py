@@ -49,8 +49,6 @@ class House:
     def __init__(self, directory: Path) -> None:
         self.settings = Settings()
         self.model = ScriptedModel()
-        self.fallbacks: list[ScriptedModel] = []
-        """Models that are asked when the first one fails."""
         self.tools = Toolbox()
         self.events: list[TurnEvent] = []
         self.log: list[tuple[str, dict[str, object]]] = []
@@ -162,7 +160,7 @@ class House:
 
     async def verify(self) -> None:
         """Check what holds whatever happened: sendable requests, valid histories, one final for each ended turn."""
-        violations = [each for model in (self.model, *self.fallbacks) for each in model.violations]
+        violations = [each for model in (self.model, *self.settings.fallbacks) for each in model.violations]
         assert not violations, violations
         finals = sorted(str(final.turn) for final in self.finals)
         assert len(finals) == len(set(finals)), f"more than one final for a turn: {self.finals}"
@@ -322,7 +320,7 @@ class Engine:
         """What its turns work with, as the test has set it by now."""
         house = self._house
         settings = house.settings
-        choices = [ModelChoice(model, "test") for model in (house.model, *house.fallbacks)]
+        choices = [ModelChoice(model, "test") for model in (house.model, *house.settings.fallbacks)]
         return TurnKit(
             turns=self.turns,
             summaries=Summaries(self.database, house.clock),

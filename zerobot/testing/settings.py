@@ -15,6 +15,7 @@ from zerobot.security.bounds import Bounds
 from zerobot.security.policy import AccessPolicy
 from zerobot.store.inbox import QUEUE_LIMIT
 from zerobot.store.turn_rows import WaitingInput
+from zerobot.testing.model import ScriptedModel
 from zerobot.turn.ending import TurnEnd
 from zerobot.turn.kit import CostOf, RecallMemory, SaveResult, TurnLimits, nothing_recalled, unpriced
 from zerobot.turn.window import CompactionRules
@@ -25,6 +26,8 @@ class Settings:
     """What a test may change before it begins. Retries, grace and time limit as the engine's cases have them."""
 
     limits: TurnLimits = field(default_factory=lambda: TurnLimits(max_steps=0, tool_grace=0.05))
+    fallbacks: list[ScriptedModel] = field(default_factory=list)
+    """Models that are asked when the house's own fails."""
     max_retries: int = 2
     retry_cap: float = 45.0
     approval_timeout: timedelta = timedelta(seconds=600)
