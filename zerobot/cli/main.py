@@ -18,6 +18,7 @@ from zerobot.cli.context import CliContext
 from zerobot.cli.doctor import doctor
 from zerobot.cli.guard import refuse_marked
 from zerobot.cli.init import init
+from zerobot.cli.memory import memory
 from zerobot.cli.run import run
 from zerobot.core.errors import ConfigError, ZerobotError
 
@@ -45,6 +46,7 @@ app.add_typer(config, name="config")
 app.add_typer(operators.pair, name="pair")
 app.add_typer(operators.approvals, name="approvals")
 app.add_typer(operators.grants, name="grants")
+app.add_typer(memory, name="memory")
 app.add_typer(operators.sessions, name="sessions")
 app.command()(operators.usage)
 app.command()(operators.audit)

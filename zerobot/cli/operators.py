@@ -22,7 +22,7 @@ sessions = typer.Typer(no_args_is_help=True, help="Conversations.")
 grants = typer.Typer(no_args_is_help=True, help="What was allowed once and for all in a chat.")
 
 
-def _ask(
+def ask(
     context: typer.Context,
     method: str,
     params: Mapping[str, object],
@@ -42,7 +42,7 @@ def _session(ident: str) -> dict[str, object]:
 @approvals.command("list")
 def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show what waits for a decision, with all arguments."""
-    rows = rows_of(_ask(context, "approvals.list", {}), "approvals")
+    rows = rows_of(ask(context, "approvals.list", {}), "approvals")
     if json:
         say(as_json(rows))
         return
@@ -63,7 +63,7 @@ def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
 @approvals.command("approve")
 def approvals_approve(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Approve one tool call, by the code that `approvals list` shows."""
-    result = _ask(context, "approvals.decide", {"id": ident, "approve": True})
+    result = ask(context, "approvals.decide", {"id": ident, "approve": True})
     say(f"approved: {escape(str(result['tool']))} ({result['code']})")
 
 
@@ -74,14 +74,14 @@ def approvals_deny(
     reason: Annotated[str, typer.Option(help="What the model is told.")] = "",
 ) -> None:
     """Deny one tool call, by the code that `approvals list` shows."""
-    result = _ask(context, "approvals.decide", {"id": ident, "approve": False, "reason": reason})
+    result = ask(context, "approvals.decide", {"id": ident, "approve": False, "reason": reason})
     say(f"denied: {escape(str(result['tool']))} ({result['code']})")
 
 
 @pair.command("list")
 def pair_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show who asks to be let in, who was, and which names are bound to whom."""
-    result = _ask(context, "pair.list", {})
+    result = ask(context, "pair.list", {})
     if json:
         say(as_json(result))
         return
@@ -94,21 +94,21 @@ def pair_list(context: typer.Context, *, json: AsJson = False) -> None:
 @pair.command("approve")
 def pair_approve(context: typer.Context, code: str) -> None:
     """Let in whoever was given this code."""
-    result = _ask(context, "pair.approve", {"code": code})
+    result = ask(context, "pair.approve", {"code": code})
     say(f"{result['identity']} {escape(str(result['name']))} may talk to the bot on {result['channel']}")
 
 
 @pair.command("revoke")
 def pair_revoke(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Shut somebody out again; ID as in `pair list`."""
-    result = _ask(context, "pair.revoke", {"identity": ident})
+    result = ask(context, "pair.revoke", {"identity": ident})
     say(f"{result['identity']} may no longer talk to the bot")
 
 
 @sessions.command("list")
 def sessions_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show all conversations, the latest first."""
-    rows = rows_of(_ask(context, "sessions.list", {}), "sessions")
+    rows = rows_of(ask(context, "sessions.list", {}), "sessions")
     columns = {
         "id": "ID",
         "chat": "CHAT",
@@ -125,7 +125,7 @@ def sessions_list(context: typer.Context, *, json: AsJson = False) -> None:
 def sessions_show(context: typer.Context, ident: Session) -> None:
     """Show a conversation and the last 20 messages of it."""
     messages: list[dict[str, object]] = []
-    session = _ask(context, "sessions.show", _session(ident), lambda item: messages.append(dict(item)))
+    session = ask(context, "sessions.show", _session(ident), lambda item: messages.append(dict(item)))
     for key, value in session.items():
         say(f"{key}: {escape(str(value))}")
     for message in messages:
@@ -141,20 +141,20 @@ def sessions_export(context: typer.Context, ident: Session) -> None:
     """Write all that was said in a conversation to stdout, a JSON object a line."""
     import json  # noqa: PLC0415 - its name is that of an option above
 
-    _ask(context, "sessions.export", _session(ident), lambda item: say(json.dumps(item)))
+    ask(context, "sessions.export", _session(ident), lambda item: say(json.dumps(item)))
 
 
 @sessions.command("reset")
 def sessions_reset(context: typer.Context, ident: Session) -> None:
     """Start a conversation afresh: what was said stays stored, but the model sees none of it."""
-    _ask(context, "sessions.reset", _session(ident))
+    ask(context, "sessions.reset", _session(ident))
     say(f"conversation {ident} starts afresh")
 
 
 @grants.command("list")
 def grants_list(context: typer.Context, *, json: AsJson = False) -> None:
     """Show what needs no approval because of an "always in this chat"."""
-    rows = rows_of(_ask(context, "grants.list", {}), "grants")
+    rows = rows_of(ask(context, "grants.list", {}), "grants")
     columns = {
         "id": "ID",
         "tool": "TOOL",
@@ -169,7 +169,7 @@ def grants_list(context: typer.Context, *, json: AsJson = False) -> None:
 @grants.command("revoke")
 def grants_revoke(context: typer.Context, ident: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """End a grant now; ID as in `grants list`."""
-    _ask(context, "grants.revoke", {"id": ident})
+    ask(context, "grants.revoke", {"id": ident})
     say(f"grant {ident} is revoked")
 
 
@@ -182,7 +182,7 @@ def usage(
 ) -> None:
     """Show how many tokens the models took, failed attempts included, and what they cost where the price is known."""
     names = [name.strip() for name in by.split(",") if name.strip()]
-    result = _ask(context, "usage", {"by": names, "days": days})
+    result = ask(context, "usage", {"by": names, "days": days})
     if json:
         say(as_json(result))
         return
@@ -206,26 +206,26 @@ def audit(
     json: AsJson = False,
 ) -> None:
     """Show who approved, denied, paired, revoked, froze and reset what, the latest first."""
-    rows = rows_of(_ask(context, "audit", {"limit": limit}), "entries")
+    rows = rows_of(ask(context, "audit", {"limit": limit}), "entries")
     columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO", "reason": "BECAUSE"}
     say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
 
 
 def backup(context: typer.Context, path: Path) -> None:
     """Write a consistent copy of the database to PATH, also while the daemon works."""
-    result = _ask(context, "backup", {"path": str(path.expanduser().absolute())})
+    result = ask(context, "backup", {"path": str(path.expanduser().absolute())})
     say(f"{result['path']}: {result['bytes']:,} bytes")
 
 
 def freeze(context: typer.Context) -> None:
     """Emergency stop: let no tool run, in any chat, until `unfreeze`."""
-    _ask(context, "freeze", {"frozen": True})
+    ask(context, "freeze", {"frozen": True})
     say("frozen: no tool runs until: zerobot unfreeze")
 
 
 def unfreeze(context: typer.Context) -> None:
     """Let tools run again, within their rules."""
-    _ask(context, "freeze", {"frozen": False})
+    ask(context, "freeze", {"frozen": False})
     say("tools may run again, within their rules")
 
 

@@ -18,6 +18,7 @@ from zerobot.core.ids import ApprovalId, ConversationId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.costs import Costs
+from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
 from zerobot.security.prompt import withdrawal_text
@@ -28,6 +29,7 @@ from zerobot.store.channel_state import DAEMON, StoredChannelState
 from zerobot.store.conversations import MAX_ID, Conversations, ConversationSummary
 from zerobot.store.database import Database
 from zerobot.store.grants import GrantRecord, Grants
+from zerobot.store.memory import SqliteMemory
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
 
@@ -117,6 +119,11 @@ class Operations:
             "sessions.reset": self._reset,
             "grants.list": self._grants,
             "grants.revoke": self._revoke,
+            "memory.list": self._memories,
+            "memory.search": self._search_memory,
+            "memory.forget": self._forget,
+            "memory.restore": self._restore,
+            "memory.add": self._remember,
             "usage": self._usage,
             "audit": self._audit,
             "freeze": self._freeze,
@@ -229,6 +236,30 @@ class Operations:
         if not await Grants(self.database, self.clock).revoke(ident, CLI):
             raise OperationError(f"there is no grant {ident}, or it is revoked; see: zerobot grants list")
         return {"id": ident}
+
+    @property
+    def _memory(self) -> MemoryOperations:
+        """What is remembered can be seen and deleted also while memory is switched off."""
+        backend = SqliteMemory(self.database, self.clock)
+        return MemoryOperations(backend=backend, audit=Audit(self.database, self.clock))
+
+    async def _memories(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        owner, superseded = _text(params, "owner", default=""), params.get("all") is True
+        return {"memories": list(await self._memory.list(owner, superseded=superseded))}
+
+    async def _search_memory(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        found = await self._memory.search(_text(params, "text"), _text(params, "owner", default=""))
+        return {"memories": list(found)}
+
+    async def _forget(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        return await self._memory.forget(_number(params, "id"), CLI)
+
+    async def _restore(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        return await self._memory.restore(_number(params, "id"), CLI)
+
+    async def _remember(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        owner, key, text = (_text(params, name) for name in ("owner", "key", "text"))
+        return await self._memory.add(owner, key, text, CLI)
 
     async def _usage(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         names = params.get("by", [])
