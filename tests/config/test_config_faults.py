@@ -103,9 +103,8 @@ CASES = {
     "[agents.default]": "FILE:1: agents.default: is the name of [agent] itself; put its keys there",
     # what is not there yet
     '[agent]\non_message_during_turn = "steer"': 'FILE:2: agent.on_message_during_turn: "steer" is not supported by '
-    "this version; allowed: queue",
+    "this version; allowed: queue, interrupt",
     '[[schedules]]\nname = "x"': "FILE:1: schedules: is not supported by this version; leave it out",
-    '[agents.a]\ndebounce = "1s"': "FILE:2: agents.a.debounce: is not supported by this version; leave it out",
 }
 
 

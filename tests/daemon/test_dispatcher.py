@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ class Shift:
             supersedes=lambda _: False,
             view=lambda _: NotingView(house),
             approvals_changed=lambda: None,
-            channels={"fake", "pigeon", "test"},
+            channels={"test": timedelta()},
             queued_behind=self._told,
             clock=SystemClock(),
             log=self._log,

@@ -10,7 +10,7 @@ from zerobot.core.admission import Admission
 from zerobot.core.approvals import PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, Button, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.errors import StorageError
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, InboxId
 from zerobot.core.log import Level
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.daemon.intake import ChannelIntake, IntakeWires
@@ -24,6 +24,10 @@ CHAT = Place("test", "ann")
 HELLO = InboundEnvelope(
     conversation=ConversationKey(CHAT), sender=ANN, event_id="e1", message_id="m1", text="hello", direct=True
 )
+
+
+async def _no_interrupt(conversation: ConversationId, newer: InboxId) -> None:
+    raise AssertionError(f"nobody asked for it: {conversation}, {newer}")
 
 
 class Desk:
@@ -41,6 +45,7 @@ class Desk:
             inbox=self.inbox,
             wake=self._wake,
             command=self.commands.append,
+            interrupt=_no_interrupt,
             press=self._press,
             notice=self._notice,
             move=self._move,

@@ -138,3 +138,26 @@ async def test_two_stops_of_the_process_end_it_at_once(stage: Stage) -> None:
         await stage.uma.chat.reply("Here I am.")
     assert stage.uma.chat.texts == ["Here I am."]
     assert [text for _, text in stage.model.last_request.messages] == ["hi"]
+
+
+async def test_a_newer_message_stops_the_turn_where_that_is_wanted(stage: Stage) -> None:
+    """`on_message_during_turn = "interrupt"`: what was said so far stays, and the newer message is answered."""
+    stage.configure("agent", on_message_during_turn="interrupt")
+    stage.model.answers(holds(says("Once upon a time there was a cat."), after=1), says("Here I am."))
+    async with stage.daemon():
+        stage.olga.says("tell me a long story")
+        await stage.model.until_holding(1)
+        stage.olga.says("stop that, are you there?")
+        await stage.olga.chat.reply("Here I am.")
+    assert any("(Stopped.)" in text for text in stage.shown(stage.olga.chat))
+
+
+async def test_a_burst_is_answered_as_one_where_that_is_wanted(stage: Stage) -> None:
+    """`debounce`: two messages in quick succession are one question."""
+    stage.configure("agent", debounce="1s")
+    stage.model.answers(says("Both, gladly."))
+    async with stage.daemon():
+        stage.olga.says("tea")
+        stage.olga.says("and cake")
+        await stage.olga.chat.reply("Both, gladly.")
+    assert "tea\nand cake" in stage.model.last_request.newest_text

@@ -15,15 +15,16 @@ from zerobot.core.envelope import InboundEnvelope, Quote
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, ReplyId, new_code
 from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode, ToolResult, UserMessage
-from zerobot.core.places import Place
+from zerobot.core.places import Identity, Place
 from zerobot.core.usage import Usage
 from zerobot.store.approvals import Approvals
 from zerobot.store.conversations import Conversations
 from zerobot.store.database import Database, open_database
 from zerobot.store.inbox import Inbox
+from zerobot.store.inputs import ALBUM_QUIET
 from zerobot.store.outbox import Outbox
 from zerobot.store.turn_rows import AttemptUsage, Ending, PauseRequest, Turn
-from zerobot.store.turns import ALBUM_QUIET, Turns
+from zerobot.store.turns import Turns
 from zerobot.testing.clock import ManualClock
 
 DONE = Ending(outcome=Outcome.REPLIED, reason=StopReason.DONE, reply="ok")
@@ -361,3 +362,27 @@ async def test_starting_afresh_leaves_alone_what_came_after_the_wish(journal: Jo
     assert not await journal.turns.asked_before(journal.conversation, command.inbox_id)
     assert await Conversations(journal.database).reset(journal.conversation, before=command.inbox_id) == 0
     assert [message.text for message in (await journal.turns.history(later)).messages] == ["kept"]
+
+
+async def test_a_burst_is_one_input_where_that_is_wanted(journal: Journal) -> None:
+    """What one person writes in quick succession is answered as one, with everything in it, once he is quiet."""
+    channels = {PLACE.channel: timedelta(seconds=3)}
+    bob = Identity("test", "bob")
+    await journal.accept(
+        envelope("e1", text="one"), envelope("e2", text="two"), envelope("e3", sender=bob, text="three")
+    )
+    last = journal.clock.now() - timedelta(seconds=1)  # the second one
+    work = await journal.turns.next(journal.conversation, lambda _: False, channels)
+    assert (work.turn, work.look_again) == (None, last + timedelta(seconds=3))
+    journal.clock.jump(5)
+    work = await journal.turns.next(journal.conversation, lambda _: False, channels)
+    assert work.turn is not None
+    assert [message.text for message in (await journal.turns.history(work.turn)).messages] == ["one\ntwo"]
+    assert len(await journal.turns.inputs(work.turn.id)) == 2
+
+
+async def test_what_was_said_on_a_channel_that_is_closed_waits(journal: Journal) -> None:
+    """A process that opened other channels leaves it alone."""
+    await journal.accept(envelope())
+    assert (await journal.turns.next(journal.conversation, lambda _: False, {"other": timedelta()})).turn is None
+    assert (await journal.turns.next(journal.conversation, lambda _: False, {PLACE.channel: timedelta()})).turn

@@ -11,6 +11,7 @@ from zerobot.core.admission import Admission
 from zerobot.core.approvals import ApprovalState, PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.guards import NO_GUARDS, Allow, BlockText, Guards, Passage, Post, Rewrite, Verdict
+from zerobot.core.ids import ConversationId, InboxId
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.daemon.intake import ChannelIntake, IntakeWires
 from zerobot.testing.house import House, open_house
@@ -37,6 +38,10 @@ class Bouncer:
         return self.verdict
 
 
+async def _no_interrupt(conversation: ConversationId, newer: InboxId) -> None:
+    raise AssertionError(f"nobody asked for it: {conversation}, {newer}")
+
+
 class Door:
     """A house with a guarded way in."""
 
@@ -53,6 +58,7 @@ class Door:
             inbox=engine.inbox,
             wake=engine.wake,
             command=lambda command: self.told.append(f"command {command.envelope.text}"),
+            interrupt=_no_interrupt,
             press=_no_press,
             notice=self._tell,
             move=_no_move,

@@ -57,9 +57,7 @@ def restore(context: typer.Context, ident: Number) -> None:
 @memory.command()
 def add(
     context: typer.Context,
-    owner: Annotated[
-        str, typer.Argument(help="person:KIND:ID, conversation:NUMBER or agent:NAME.")
-    ],
+    owner: Annotated[str, typer.Argument(help="person:KIND:ID, conversation:NUMBER or agent:NAME.")],
     key: Annotated[str, typer.Argument(help="What it is about, in a few words.")],
     text: Annotated[str, typer.Argument(help="What is to be remembered.")],
 ) -> None:

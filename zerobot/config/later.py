@@ -2,9 +2,6 @@
 
 KEYS: tuple[str, ...] = (
     "daemon.http_listen",
-    "agent.debounce",
-    "agents.*.debounce",
-    "security.after_outside_content",
     "budget",
     "schedules",
     "mcp",
@@ -12,8 +9,8 @@ KEYS: tuple[str, ...] = (
 """Keys and tables; `*` stands for the name of a table."""
 
 VALUES: dict[str, tuple[str, ...]] = {
-    "agent.on_message_during_turn": ("steer", "interrupt"),
-    "agents.*.on_message_during_turn": ("steer", "interrupt"),
+    "agent.on_message_during_turn": ("steer",),
+    "agents.*.on_message_during_turn": ("steer",),
     "security.sandbox": ("bubblewrap",),
 }
 """Values of keys that are there."""

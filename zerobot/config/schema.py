@@ -101,8 +101,10 @@ class AgentSettings(Section):
         description="How long a turn may work, without its pauses; more than 0, at most 7d, never unlimited. "
         "Absent: 15m.",
     )
-    on_message_during_turn: Literal["queue"] = Field(
-        default="queue", description="What a message does that comes while a turn runs: it waits its turn."
+    on_message_during_turn: Literal["queue", "interrupt"] = Field(
+        default="queue",
+        description="What a message does that comes while a turn runs. queue: it waits its turn; interrupt: the "
+        "running turn is stopped, and what it has done and said so far is kept.",
     )
     on_message_during_approval: Literal["auto", "queue", "supersede"] = Field(
         default="auto",
@@ -115,6 +117,12 @@ class AgentSettings(Section):
         le=100_000,
         description="Messages of the conversation that the model sees, 10 or more; at the bound the window moves to "
         "70 %. Absent: 200.",
+    )
+    debounce: Duration = Field(
+        default=0.0,
+        le=60,
+        description="How long a message waits for more from the same person, so that a burst is answered as one; at "
+        "most 60s; 0 or absent: it does not wait (but an album always does, for its other pictures).",
     )
     tools: Texts = Field(
         default=("*",), description='Names of the tools that the model is offered; "*": all of them; []: none.'
@@ -259,6 +267,11 @@ class SecuritySettings(Section):
         le=30 * 86_400,
         description="How long an approval may wait before it expires; more than 0, at most 30d, never forever. "
         "Absent: 1h.",
+    )
+    after_outside_content: Literal["ask", "ignore"] = Field(
+        default="ask",
+        description="Whether calls that send or fetch ask once the turn has read what somebody else wrote, over "
+        "grants too; ignore: the other rules alone decide.",
     )
     sandbox: Literal["auto", "off"] = Field(
         default="auto", description="auto: commands run in the best sandbox that this machine has; off: in none."

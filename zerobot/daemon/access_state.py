@@ -38,6 +38,7 @@ def configured_policy(config: LoadedConfig, own_paths: Sequence[Path]) -> Access
         auto_approve=security.auto_approve,
         always_ask=security.always_ask,
         denied_tools=security.denied_tools,
+        ask_after_outside_content=security.after_outside_content == "ask",
         sandbox=SandboxState(SandboxKind.OFF if off else SandboxKind.NONE),
     )
 

@@ -200,7 +200,13 @@ def _intake(parts: Parts, opened: OpenChannel) -> ChannelIntake:
         pairing=table.pairing,
         operators=frozenset(settings.operators.identities) | ({local} if local else set()),
     )
-    return ChannelIntake(opened.name, admission, parts.intake, require_mention=table.require_mention)
+    return ChannelIntake(
+        opened.name,
+        admission,
+        parts.intake,
+        require_mention=table.require_mention,
+        interrupts=settings.agent_for(opened.name).on_message_during_turn == "interrupt",
+    )
 
 
 @asynccontextmanager

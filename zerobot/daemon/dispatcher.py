@@ -1,8 +1,9 @@
 """One worker a conversation, first in first out, and a cap on the turns that run at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
@@ -31,8 +32,8 @@ class DispatcherWires:
     kit: Callable[[Turn], TurnKit]
     """The kit for a turn: that of the agent of its channel."""
     supersedes: Supersedes
-    channels: Collection[str]
-    """The open ones; what was said on others waits until they are open again."""
+    channels: Mapping[str, timedelta]
+    """The open ones, and how long an input there waits for more of it. What was said on others waits for them."""
     view: Callable[[TurnRef], View]
     approvals_changed: Callable[[], None]
     """Approvals were stored or withdrawn: prompts are to be shown or settled."""
@@ -108,6 +109,12 @@ class Dispatcher:
         finally:
             self.wake(conversation)
         return True
+
+    async def interrupt(self, conversation: ConversationId, newer: InboxId) -> None:
+        """Stop the running turn of a conversation for a newer input; a paused one has a rule of its own."""
+        signal = self._running.get(conversation)
+        if signal is not None and await self._wires.turns.asked_before(conversation, newer):
+            signal.request(StopCause.USER)
 
     @property
     def running(self) -> int:

@@ -9,7 +9,7 @@ from zerobot.core.approvals import PressOutcome, PressReply
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.guards import NO_GUARDS, Guards, Passage, Ruling
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, InboxId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.chat_commands import is_command
@@ -31,6 +31,8 @@ class IntakeWires:
     wake: Callable[[ConversationId], None]
     command: Callable[[WaitingCommand], None]
     """Starts a command at once, beside the queues."""
+    interrupt: Callable[[ConversationId, InboxId], Awaitable[None]]
+    """A newer input ends the running turn, where that is wanted."""
     press: Callable[[ButtonPress], Awaitable[PressReply]]
     notice: Callable[[Place, str, str], Awaitable[object]]
     """(place, Markdown, the message that is answered)."""
@@ -45,11 +47,20 @@ class IntakeWires:
 class ChannelIntake:
     """One channel's way in. An `Intake`."""
 
-    def __init__(self, name: str, admission: Admission, wires: IntakeWires, *, require_mention: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        admission: Admission,
+        wires: IntakeWires,
+        *,
+        require_mention: bool,
+        interrupts: bool = False,
+    ) -> None:
         self._name = name
         self._admission = admission
         self._wires = wires
         self._require_mention = require_mention
+        self._interrupts = interrupts
 
     async def accept(self, envelope: InboundEnvelope) -> Acceptance:
         """Store an envelope, or refuse it; a command is stored too, and starts at once.
@@ -80,7 +91,7 @@ class ChannelIntake:
         else:
             await self._explain(envelope, accepted)
         if accepted.outcome in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
-            self._begin(envelope, accepted)
+            await self._begin(envelope, accepted)
         return accepted.outcome
 
     async def _ruling(self, text: str, place: Place, sender: Identity) -> Ruling | None:
@@ -100,15 +111,17 @@ class ChannelIntake:
         await self._explain(envelope, accepted)
         return accepted.outcome
 
-    def _begin(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
+    async def _begin(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
         """Start what was stored. Also for one that is known: whoever stored it may have been cut off before this."""
         if accepted.conversation is None:
             return
         if accepted.inbox_id is not None and is_command(envelope.text):
             command = WaitingCommand(id=accepted.inbox_id, conversation=accepted.conversation, envelope=envelope)
             self._wires.command(command)
-        else:
-            self._wires.wake(accepted.conversation)
+            return
+        if self._interrupts and accepted.inbox_id is not None:
+            await self._wires.interrupt(accepted.conversation, accepted.inbox_id)
+        self._wires.wake(accepted.conversation)
 
     async def _explain(self, envelope: InboundEnvelope, accepted: Accepted) -> None:
         self._refused(envelope, accepted.outcome)

@@ -1,19 +1,19 @@
 """Turns: what a conversation works on next, and each thing that a turn commits on its way."""
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from zerobot.core.approvals import Approval
 from zerobot.core.clock import Clock
-from zerobot.core.envelope import InboundEnvelope, TurnOrigin
+from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.events import Outcome, StopReason
-from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId, new_turn_id
+from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId
 from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolResult, UserMessage
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
-from zerobot.store import approvals, outbox, usage
+from zerobot.store import approvals, inputs, outbox, usage
 from zerobot.store.columns import json_text, stamp, storable
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope
@@ -31,8 +31,7 @@ from zerobot.store.turn_rows import (
     turn_of,
 )
 
-ALBUM_QUIET = timedelta(seconds=1)
-"""An album's pictures come as events of their own; it is complete when none has come for this long."""
+NO_DEBOUNCE = timedelta()
 
 TURN = """
     SELECT t.*, c.channel, c.chat, c.thread, c.direct, c.model, c.epoch AS now_epoch
@@ -40,16 +39,6 @@ TURN = """
 """
 OPEN_TURN = TURN + " WHERE t.conversation_id = :conversation AND t.state <> 'finished'"
 TURN_BY_ID = TURN + " WHERE t.id = :turn"
-WAITING = """
-    SELECT id, envelope, album, accepted_at FROM inbox
-    WHERE conversation_id = :conversation AND state = 'waiting' ORDER BY id
-"""
-CONVERSATION = "SELECT epoch FROM conversations WHERE id = :conversation"
-BEGIN = """
-    INSERT INTO turns (id, conversation_id, epoch, origin, asker, asker_name, reply_to, state, preface, started_at)
-    VALUES (:id, :conversation, :epoch, :origin, :asker, :asker_name, :reply_to, 'running', :preface, :now)
-"""
-TAKE = "UPDATE inbox SET state = 'taken', turn_id = :turn WHERE id = :id"
 ASKED_BEFORE = """
     SELECT 1 FROM turns t JOIN inbox i ON i.turn_id = t.id
     WHERE t.conversation_id = :conversation AND t.state <> 'finished' AND i.id < :before
@@ -60,10 +49,6 @@ SET_ASIDE = "UPDATE turns SET state = :state, crashes = 0 WHERE id = :turn AND s
 UNDECIDED = "SELECT count(*) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 LAST_SHOWN = "SELECT max(coalesce(shown_at, '9999')) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 
-INSERT_MESSAGE = """
-    INSERT INTO messages (conversation_id, turn_id, role, text, extra, created_at)
-    VALUES (:conversation, :turn, :role, :text, :extra, :now) RETURNING id
-"""
 INSERT_CALL = """
     INSERT INTO tool_calls
         (id, message_id, conversation_id, turn_id, position, wire_id, name, arguments, raw_arguments, state)
@@ -130,9 +115,9 @@ class Turns:
         return [ConversationId(row[0]) for row in rows]
 
     async def next(
-        self, conversation: ConversationId, supersedes: Supersedes, channels: Collection[str] | None = None
+        self, conversation: ConversationId, supersedes: Supersedes, channels: Mapping[str, timedelta] | None = None
     ) -> NextWork:
-        """Take the next work of a conversation, if it is on one of the channels (None: on any).
+        """Take the next work of a conversation, if it is on one of the channels.
 
         An open turn goes on (a paused one when all its approvals are decided, or it is ended when a waiting input
         supersedes it); else the oldest waiting input begins a turn.
@@ -140,14 +125,15 @@ class Turns:
         now = self._clock.now()
 
         def transaction(db: sqlite3.Connection) -> NextWork:
-            if channels is not None and _channel(db, conversation) not in channels:
+            debounce = _debounce(db, conversation, channels)
+            if debounce is None:
                 return NextWork(None)
             row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
             if row is None:
-                return _begin(db, conversation, now, "")
+                return _begin(db, conversation, now, debounce)
             turn = turn_of(row, resumed=True)
             if row["state"] == "paused" and db.execute(UNDECIDED, {"turn": turn.id}).fetchone()[0]:
-                return _try_supersede(db, turn, supersedes, now)
+                return _try_supersede(db, turn, supersedes, now, debounce)
             db.execute(SET_STATE, {"state": "running", "turn": turn.id})
             return NextWork(turn)
 
@@ -292,91 +278,40 @@ class Turns:
         return stamp(self._clock.now())
 
 
-def _channel(db: sqlite3.Connection, conversation: ConversationId) -> str:
-    return str(db.execute(CHANNEL, {"conversation": conversation}).fetchone()["channel"])
+def _debounce(
+    db: sqlite3.Connection, conversation: ConversationId, channels: Mapping[str, timedelta] | None
+) -> timedelta | None:
+    """How long an input of a conversation waits for more of it; None: its channel is not open."""
+    if channels is None:
+        return NO_DEBOUNCE
+    return channels.get(db.execute(CHANNEL, {"conversation": conversation}).fetchone()["channel"])
 
 
-def _begin(db: sqlite3.Connection, conversation: ConversationId, now: datetime, preface: str) -> NextWork:
-    rows = db.execute(WAITING, {"conversation": conversation}).fetchall()
+def _begin(
+    db: sqlite3.Connection, conversation: ConversationId, now: datetime, debounce: timedelta, preface: str = ""
+) -> NextWork:
+    rows = inputs.next_input(db, conversation, debounce)
     if not rows:
         return NextWork(None)
-    taken = _next_input(rows)
-    complete_at = _complete_at(taken)
+    complete_at = inputs.complete_at(rows, debounce)
     if complete_at is not None and complete_at > now:
         return NextWork(None, look_again=complete_at)
-    envelopes = [decode_envelope(row["envelope"]) for row in taken]
-    head = envelopes[0]
-    turn = new_turn_id()
-    epoch = db.execute(CONVERSATION, {"conversation": conversation}).fetchone()["epoch"]
-    fields = {
-        "id": turn,
-        "conversation": conversation,
-        "epoch": epoch,
-        "origin": TurnOrigin.USER,
-        "asker": str(head.sender),
-        "asker_name": storable(head.sender_name),
-        "reply_to": head.message_id,
-        "preface": preface,
-        "now": stamp(now),
-    }
-    db.execute(BEGIN, fields)
-    for row in taken:
-        db.execute(TAKE, {"turn": turn, "id": InboxId(row["id"])})
-    _insert_input(db, conversation, turn, envelopes, now)
-    row = db.execute(TURN_BY_ID, {"turn": turn}).fetchone()
-    return NextWork(turn_of(row, resumed=False))
+    turn = inputs.begin(db, conversation, rows, preface, now)
+    return NextWork(turn_of(db.execute(TURN_BY_ID, {"turn": turn}).fetchone(), resumed=False))
 
 
-def _next_input(waiting: list[sqlite3.Row]) -> list[sqlite3.Row]:
-    """The oldest waiting event, with the other events of its album."""
-    album = waiting[0]["album"]
-    return [row for row in waiting if row["album"] == album] if album else waiting[:1]
-
-
-def _complete_at(taken: list[sqlite3.Row]) -> datetime | None:
-    """When nothing more of an album is to be expected; None for what is no album."""
-    return datetime.fromisoformat(taken[-1]["accepted_at"]) + ALBUM_QUIET if taken[0]["album"] else None
-
-
-def _insert_input(
-    db: sqlite3.Connection, conversation: ConversationId, turn: TurnId, envelopes: list[InboundEnvelope], now: datetime
-) -> None:
-    head = envelopes[0]
-    message = UserMessage(
-        seq=0,
-        turn=turn,
-        text=_spoken(envelopes),
-        speaker="" if head.direct else head.sender_name or str(head.sender),
-    )
-    fields = {
-        "conversation": conversation,
-        "turn": turn,
-        "role": "user",
-        "text": storable(message.text),
-        "extra": extra_of(message),
-        "now": stamp(now),
-    }
-    db.execute(INSERT_MESSAGE, fields)
-
-
-def _spoken(envelopes: list[InboundEnvelope]) -> str:
-    """The text of an input as history keeps it: what it answers, and what was said (an album's captions together)."""
-    quote = envelopes[0].quote
-    quoted = "".join(f"> {line}\n" for line in quote.text.splitlines()) if quote else ""
-    said = "\n".join(envelope.text for envelope in envelopes if envelope.text)
-    return f"[In answer to {quote.author}:]\n{quoted}\n{said}" if quote else said
-
-
-def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, now: datetime) -> NextWork:
+def _try_supersede(
+    db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, now: datetime, debounce: timedelta
+) -> NextWork:
     """End a paused turn in favour of a waiting input, if the policy says so and the request had been seen before."""
-    rows = db.execute(WAITING, {"conversation": turn.conversation}).fetchall()
+    rows = inputs.next_input(db, turn.conversation, debounce)
     if not rows:
         return NextWork(None)
     shown = db.execute(LAST_SHOWN, {"turn": turn.id}).fetchone()[0]
     envelope = decode_envelope(rows[0]["envelope"])
     if rows[0]["accepted_at"] <= shown or not supersedes(WaitingInput(envelope=envelope, asker=turn.asker)):
         return NextWork(None, waits_for=turn)
-    complete_at = _complete_at(_next_input(rows))
+    complete_at = inputs.complete_at(rows, debounce)
     if complete_at is not None and complete_at > now:
         return NextWork(None, look_again=complete_at)
     tools = _close_open_calls(
@@ -386,7 +321,7 @@ def _try_supersede(db: sqlite3.Connection, turn: Turn, supersedes: Supersedes, n
     ending = Ending(outcome=Outcome.SUPERSEDED, reason=StopReason.SUPERSEDED, reply="")
     _finish(db, turn, ending, None, (), turn.steps, now)
     preface = f"(The earlier request, {', '.join(tools)}, did not run.)"
-    begun = _begin(db, turn.conversation, now, preface)
+    begun = _begin(db, turn.conversation, now, debounce, preface)
     asked = tuple(approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn)
     return NextWork(begun.turn, Superseded(turn, asked))
 
@@ -410,7 +345,7 @@ def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage
         "extra": extra_of(message),
         "now": now,
     }
-    seq = int(db.execute(INSERT_MESSAGE, fields).fetchone()[0])
+    seq = int(db.execute(inputs.INSERT_MESSAGE, fields).fetchone()[0])
     calls = []
     for call in message.calls:
         wire_id = storable(call.wire_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import Field
@@ -78,14 +78,15 @@ def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
         reading = read_command(arguments.command)
         reads = (folder, *_targets(files, reading, folder))
         frozen, uncertain = _frozen_operands(files, reading, folder)
+        networked = _networked(arguments, reading)
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await _run(files, settings, arguments, folder, context)
+            return await _run(files, settings, arguments, folder, context, networked=networked)
 
         return Execution(
             run=run,
             description=_describe(files, arguments, folder, reading, uncertain=uncertain),
-            effects=frozenset({Effect.EXECUTE, Effect.NETWORK} if _networked(arguments, reading) else {Effect.EXECUTE}),
+            effects=frozenset({Effect.EXECUTE, Effect.NETWORK} if networked else {Effect.EXECUTE}),
             risk=_risk(files, arguments, reading, reads),
             accesses=_accesses(files, reading),
             reads=reads,
@@ -205,7 +206,13 @@ def _describe(
 
 
 async def _run(
-    files: GuardedFiles, settings: ShellSettings, arguments: ShellArguments, folder: Path, context: ToolContext
+    files: GuardedFiles,
+    settings: ShellSettings,
+    arguments: ShellArguments,
+    folder: Path,
+    context: ToolContext,
+    *,
+    networked: bool,
 ) -> ToolOutput:
     if not files.is_directory(folder):
         return ToolOutput(text=f"{files.shown(folder)} is no folder.", ok=False)
@@ -217,7 +224,8 @@ async def _run(
         limits=settings.limits,
     )
     ended = await run_command(command, lambda line: context.progress(one_line(line)[:MAX_PROGRESS]))
-    return _output(ended, arguments.timeout)
+    # What came over the network was written by somebody else.
+    return replace(_output(ended, arguments.timeout), outside_content=networked)
 
 
 def _output(ended: Ended, seconds: int) -> ToolOutput:

@@ -1,0 +1,111 @@
+"""From waiting envelopes to a turn: which of them belong together, when they are complete, how history keeps them."""
+
+import sqlite3
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from zerobot.core.envelope import InboundEnvelope, TurnOrigin
+from zerobot.core.ids import ConversationId, TurnId, new_turn_id
+from zerobot.core.messages import UserMessage
+from zerobot.store.columns import moment, stamp, storable
+from zerobot.store.envelope_json import decode_envelope
+from zerobot.store.history import extra_of
+
+ALBUM_QUIET = timedelta(seconds=1)
+"""An album's pictures come as events of their own; it is complete when none has come for this long."""
+
+_WAITING = """
+    SELECT id, envelope, album, sender, accepted_at FROM inbox
+    WHERE conversation_id = :conversation AND state = 'waiting' ORDER BY id
+"""
+_EPOCH = "SELECT epoch FROM conversations WHERE id = :conversation"
+_BEGIN = """
+    INSERT INTO turns (id, conversation_id, epoch, origin, asker, asker_name, reply_to, state, preface, started_at)
+    VALUES (:id, :conversation, :epoch, :origin, :asker, :asker_name, :reply_to, 'running', :preface, :now)
+"""
+_TAKE = "UPDATE inbox SET state = 'taken', turn_id = :turn WHERE id = :id"
+INSERT_MESSAGE = """
+    INSERT INTO messages (conversation_id, turn_id, role, text, extra, created_at)
+    VALUES (:conversation, :turn, :role, :text, :extra, :now) RETURNING id
+"""
+
+
+def next_input(db: sqlite3.Connection, conversation: ConversationId, debounce: timedelta) -> list[sqlite3.Row]:
+    """The rows of the inbox that make the next input of a conversation; none when nothing waits.
+
+    It is the oldest one, with the other events of its album; where bursts are joined (`debounce` is not 0), with what
+    the same person wrote right after it.
+    """
+    waiting = db.execute(_WAITING, {"conversation": conversation}).fetchall()
+    if not waiting:
+        return []
+    first = waiting[0]
+    if first["album"]:
+        return [row for row in waiting if row["album"] == first["album"]]
+    if not debounce:
+        return [first]
+    return list(takewhile(lambda row: row["sender"] == first["sender"] and not row["album"], waiting))
+
+
+def complete_at(rows: list[sqlite3.Row], debounce: timedelta) -> datetime | None:
+    """When nothing more of an input is to be expected; None: it is complete."""
+    quiet = ALBUM_QUIET if rows[0]["album"] else debounce
+    return moment(rows[-1]["accepted_at"]) + quiet if quiet else None
+
+
+def begin(
+    db: sqlite3.Connection, conversation: ConversationId, rows: list[sqlite3.Row], preface: str, now: datetime
+) -> TurnId:
+    """Begin a turn on an input: the turn, what was said, and the rows that it answers."""
+    envelopes = [decode_envelope(row["envelope"]) for row in rows]
+    head = envelopes[0]
+    turn = new_turn_id()
+    fields = {
+        "id": turn,
+        "conversation": conversation,
+        "epoch": db.execute(_EPOCH, {"conversation": conversation}).fetchone()["epoch"],
+        "origin": TurnOrigin.USER,
+        "asker": str(head.sender),
+        "asker_name": storable(head.sender_name),
+        "reply_to": envelopes[-1].message_id if not head.album else head.message_id,
+        "preface": preface,
+        "now": stamp(now),
+    }
+    db.execute(_BEGIN, fields)
+    for row in rows:
+        db.execute(_TAKE, {"turn": turn, "id": row["id"]})
+    _insert(db, conversation, turn, envelopes, now)
+    return turn
+
+
+def _insert(
+    db: sqlite3.Connection, conversation: ConversationId, turn: TurnId, envelopes: list[InboundEnvelope], now: datetime
+) -> None:
+    head = envelopes[0]
+    message = UserMessage(
+        seq=0,
+        turn=turn,
+        text=_spoken(envelopes),
+        speaker="" if head.direct else head.sender_name or str(head.sender),
+    )
+    fields = {
+        "conversation": conversation,
+        "turn": turn,
+        "role": "user",
+        "text": storable(message.text),
+        "extra": extra_of(message),
+        "now": stamp(now),
+    }
+    db.execute(INSERT_MESSAGE, fields)
+
+
+def _spoken(envelopes: list[InboundEnvelope]) -> str:
+    """The text of an input as history keeps it: what it answers, and what was said, in the order in which it came."""
+    return "\n".join(filter(None, map(_said, envelopes)))
+
+
+def _said(envelope: InboundEnvelope) -> str:
+    if envelope.quote is None:
+        return envelope.text
+    quoted = "".join(f"> {line}\n" for line in envelope.quote.text.splitlines())
+    return f"[In answer to {envelope.quote.author}:]\n{quoted}\n{envelope.text}"
