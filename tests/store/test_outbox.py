@@ -1,5 +1,6 @@
 """Every way of a reply and its parts, and what a restart finds of them."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -250,3 +251,13 @@ async def test_a_reply_that_is_not_there_is_an_error(outbox: Outbox) -> None:
     """Asking for an unknown id is told apart from an empty reply."""
     with pytest.raises(LookupError):
         await outbox.get(ReplyId(77))
+
+
+async def test_settled_replies_are_forgotten_in_the_end(outbox: Outbox, draft: ReplyId, clock: ManualClock) -> None:
+    """What was delivered long ago goes, with its parts; what still has to go out stays however old it is."""
+    await outbox.finish(draft)
+    waiting = await outbox.notice(PLACE, "still to be said")
+    clock.jump(3600)
+    assert await outbox.forget_old(clock.now() - timedelta(hours=2)) == 0
+    assert await outbox.forget_old(clock.now()) == 1
+    assert [reply.id for reply in await outbox.unfinished()] == [waiting]

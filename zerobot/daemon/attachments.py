@@ -1,5 +1,6 @@
 """Fetching what people attach into the workspace, off the path on which messages are received."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import cast
@@ -42,8 +43,7 @@ class AttachmentFetcher:
             return _note(name, f"it has {attachment.size} bytes, and at most {limit} are taken")
         try:
             data = await self._read(turn.place.channel, attachment, limit)
-            target = self._free(f"{FOLDER}/{turn.id}", name)
-            self._files.write_bytes(self._files.canonical(target), data)
+            target = await asyncio.to_thread(self._write, f"{FOLDER}/{turn.id}", name, data)
         except (DeliveryError, PathRefusedError, BadPathError, OSError, _TooLargeError) as error:
             self._log("attachment.failed", level="warning", error=error, turn=turn.id)
             return _note(name, error.why if isinstance(error, _TooLargeError) else "it could not be fetched")
@@ -58,6 +58,12 @@ class AttachmentFetcher:
                 if len(data) > limit:
                     raise _TooLargeError(f"it has more than the {limit} bytes that are taken")
         return bytes(data)
+
+    def _write(self, folder: str, name: str, data: bytes) -> str:
+        """Write a file beside the others of the same input; returns its path in the workspace."""
+        target = self._free(folder, name)
+        self._files.write_bytes(self._files.canonical(target), data)
+        return target
 
     def _free(self, folder: str, name: str) -> str:
         """A path that no other file of the same input has."""

@@ -91,6 +91,7 @@ _REPLY = "SELECT * FROM replies WHERE id = :reply"
 _UNFINISHED = "SELECT * FROM replies WHERE state IN ('open', 'queued') ORDER BY id"
 _OF_TURN = "SELECT * FROM replies WHERE turn_id = :turn ORDER BY id"
 _PARTS = "SELECT * FROM reply_parts WHERE reply_id = :reply ORDER BY position"
+_FORGET = "DELETE FROM replies WHERE state IN ('done', 'failed') AND finished_at < :before"
 _RUNS_NO_MORE = "SELECT 1 FROM turns WHERE id = :turn AND state <> 'running'"
 _BEGIN_PART = """
     INSERT INTO reply_parts (reply_id, position, body, state) VALUES (:reply, :position, :body, 'sending')
@@ -292,6 +293,14 @@ class Outbox:
             return queue_notice(db, place, text, now, conversation=conversation)
 
         return await self._database.write(transaction)
+
+    async def forget_old(self, before: datetime) -> int:
+        """Delete replies that were settled before `before` (UTC), with their parts; what was said stays in the history.
+
+        Returns:
+            How many replies are gone.
+        """
+        return await self._database.write(lambda db: db.execute(_FORGET, {"before": stamp(before)}).rowcount)
 
     async def unfinished(self) -> list[Reply]:
         """Open and queued replies, oldest first."""
