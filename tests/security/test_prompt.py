@@ -11,7 +11,7 @@ from tests.security.worlds import NOW
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, TurnId
 from zerobot.core.places import Identity, Place
-from zerobot.security.prompt import MAX_SHOWN, approval_prompt, arguments_preview
+from zerobot.security.prompt import MAX_SHOWN, approval_prompt
 from zerobot.security.redact import Redactor
 
 OLGA = Identity("testing", "olga")
@@ -148,13 +148,6 @@ def test_the_time_that_is_left_is_told() -> None:
     """In minutes, hours or days."""
     for ahead, words in ((timedelta(hours=24), "in 24 h"), (timedelta(days=7), "in 7 days"), (-timedelta(1), "now")):
         assert f"({words})" in shown(approval(expires_at=NOW + ahead))
-
-
-def test_a_preview_is_one_short_line() -> None:
-    """For lists and logs."""
-    preview = arguments_preview({"command": "a\nb " + "x" * 500, "n": 1}, Redactor(), 40)
-    assert preview.startswith("command=a\\nb xxx")
-    assert len(preview) == 40
 
 
 def test_an_open_prompt_says_what_always_would_allow() -> None:

@@ -10,7 +10,7 @@ from tests.store.rows import ANN, BOB, NOW, OPERATOR, PLACE, a_turn, an_approval
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.ids import ApprovalId, TurnId
 from zerobot.core.places import Identity, Place
-from zerobot.store.approvals import Approvals, Decided, PromptState, cancel_open, latest_of_call, of_turn
+from zerobot.store.approvals import Approvals, Decided, PromptState, cancel_open, of_turn
 from zerobot.store.database import Database, open_database
 from zerobot.testing.clock import ManualClock
 
@@ -136,16 +136,11 @@ async def test_a_superseded_turn_withdraws_what_is_open(approvals: Approvals, da
     assert (lost.won, lost.approval.state, lost.approval.reason) == (False, ApprovalState.CANCELLED, "superseded")
 
 
-async def test_approvals_are_found_by_turn_call_and_code(
-    approvals: Approvals, database: Database, turn: TurnId
-) -> None:
-    """A turn's in their order, a call's newest, a code in any case and with blanks around."""
+async def test_approvals_are_found_by_turn_and_code(approvals: Approvals, database: Database, turn: TurnId) -> None:
+    """A turn's in their order, a code in any case and with blanks around."""
     first = await an_approval(database, turn, code="BCDFGH")
     second = await an_approval(database, turn)
     assert [each.id for each in await database.read(lambda db: of_turn(db, turn))] == [first.id, second.id]
-    newest = await database.read(lambda db: latest_of_call(db, first.call))
-    assert newest is not None
-    assert newest.id == second.id
     found = await approvals.by_code(" bcdfgh ")
     assert found is not None
     assert found.id == first.id

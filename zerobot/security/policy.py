@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zerobot.core.access import Autonomy
-from zerobot.core.tools import Risk
 from zerobot.security.bounds import Bounds, within
 from zerobot.security.program_tables import Words
 from zerobot.security.programs import starts_others
 from zerobot.security.sandbox import NO_SANDBOX, SandboxState
-
-UNKNOWN_TOOL_RISK = Risk.MEDIUM
-"""The risk of a tool that does not state one (a plug-in's, a server's)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

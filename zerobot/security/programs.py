@@ -52,11 +52,6 @@ def starts_others(program: str) -> bool:
     )
 
 
-def is_interpreter(program: str) -> bool:
-    """Whether a program runs a script that is given to it."""
-    return base_name(program) in INTERPRETERS
-
-
 def is_script_runner(program: str) -> bool:
     """Whether the first plain argument of a program is a file that it executes."""
     name = base_name(program)

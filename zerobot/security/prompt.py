@@ -6,7 +6,7 @@ for a line of the prompt itself. What does not fit goes whole into an attached f
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -273,9 +273,3 @@ def _duration(left: timedelta) -> str:
         return f"{minutes} min"
     hours = round(minutes / 60)
     return f"{hours} h" if hours < 48 else f"{round(hours / 24)} days"
-
-
-def arguments_preview(arguments: Mapping[str, object], redactor: Redactor, limit: int = 120) -> str:
-    """One escaped, redacted line of arguments for lists and logs, cut to `limit` characters."""
-    pairs = (f"{one_line(name)}={one_line(redactor.clean(_text_of(value)))}" for name, value in arguments.items())
-    return _shortened(" ".join(pairs), limit)

@@ -85,7 +85,6 @@ _CANCEL = """
 _GET = "SELECT * FROM approvals WHERE id = :id"
 _BY_CODE = "SELECT * FROM approvals WHERE code = :code"
 _OF_TURN = "SELECT * FROM approvals WHERE turn_id = :turn ORDER BY requested_at, rowid"
-_LATEST_OF_CALL = "SELECT * FROM approvals WHERE call_id = :call ORDER BY requested_at DESC, rowid DESC LIMIT 1"
 _PENDING = "SELECT * FROM approvals WHERE state = 'pending' ORDER BY requested_at, rowid"
 _PENDING_OF_TURN = "SELECT 1 FROM approvals WHERE turn_id = :turn AND state = 'pending' LIMIT 1"
 _NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending'"
@@ -174,11 +173,6 @@ def decide(
 def of_turn(db: sqlite3.Connection, turn: TurnId) -> list[Approval]:
     """All approvals of a turn, in the order in which they were asked."""
     return _approvals(db, _OF_TURN, turn=turn)
-
-
-def latest_of_call(db: sqlite3.Connection, call: CallId) -> Approval | None:
-    """The newest approval of a tool call, if it ever needed one."""
-    return _first(db, _LATEST_OF_CALL, call=call)
 
 
 def cancel_open(db: sqlite3.Connection, turn: TurnId, reason: str, now: datetime) -> list[ApprovalId]:

@@ -62,9 +62,6 @@ FINISH_CALL = """
     UPDATE tool_calls SET state = 'finished', code = :code, result = :text, receipt = :receipt, finished_at = :now
     WHERE id = :call AND state <> 'finished'
 """
-OPEN_CALLS = (
-    "SELECT id, state FROM tool_calls WHERE turn_id = :turn AND state <> 'finished' ORDER BY message_id, position"
-)
 COUNT_STEP = """
     UPDATE turns SET steps = :steps, input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
         cache_read_tokens = cache_read_tokens + :cache_read, cache_write_tokens = cache_write_tokens + :cache_write,
