@@ -425,3 +425,17 @@ async def test_equal_calls_of_one_answer_ask_once(stage: Stage) -> None:
         await daemon.until("turn.paused")
         await daemon.kill()
     assert len(daemon.named("approval.requested")) == 1
+
+
+async def test_a_link_that_was_put_there_after_the_prompt_is_not_followed(stage: Stage) -> None:
+    """What was approved is a write to one place; a link to another place makes it another call."""
+    stage.model.answers(calls("write_file", id="c1", path="notes.txt", content="touch evil\n"), says("Understood."))
+    async with stage.daemon():
+        stage.olga.says("@zero_bot write it down", chat=stage.team)
+        prompt = await stage.prompt(stage.team)
+        (stage.workspace / "other.txt").write_text("kept", encoding="utf-8")
+        (stage.workspace / "notes.txt").symlink_to(stage.workspace / "other.txt")
+        await stage.press(stage.olga, prompt, "Approve")
+        await stage.team.reply("Understood.")
+    assert stage.model.last_request.result_of("c1").code == "BLOCKED"
+    assert (stage.workspace / "other.txt").read_text(encoding="utf-8") == "kept"

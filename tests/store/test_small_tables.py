@@ -191,6 +191,16 @@ async def test_a_backup_never_replaces_something_else(database: Database, tmp_pa
     assert read(thesis) == "ten years of work"
 
 
+@pytest.mark.parametrize("name", ["zerobot.db", "zerobot.db-wal", "copy.db"])
+async def test_a_backup_never_lands_beside_the_database(database: Database, tmp_path: Path, name: str) -> None:
+    """The live database looks like an earlier backup; it is not replaced under the daemon that writes to it."""
+    before = names_in(tmp_path)
+    with pytest.raises(StorageError, match="no database" if name.endswith("wal") else "folder of the database"):
+        await backup(database, tmp_path / name)
+    assert names_in(tmp_path) == before
+    await channel_state(database, "one").set("still", "works")
+
+
 async def test_a_backup_to_nowhere_is_a_storage_error(database: Database, tmp_path: Path) -> None:
     """The error names the path."""
     with pytest.raises(StorageError, match="nowhere"):

@@ -386,3 +386,11 @@ async def test_what_was_said_on_a_channel_that_is_closed_waits(journal: Journal)
     await journal.accept(envelope())
     assert (await journal.turns.next(journal.conversation, lambda _: False, {"other": timedelta()})).turn is None
     assert (await journal.turns.next(journal.conversation, lambda _: False, {PLACE.channel: timedelta()})).turn
+
+
+async def test_an_id_that_not_every_protocol_takes_is_replaced_on_the_wire(journal: Journal) -> None:
+    """Too long, or of characters that another provider refuses: ours is sent instead, for the call and its result."""
+    turn = await journal.begins()
+    kept, long, odd = await journal.records(turn, "toolu_01", "x" * 41, "a:b")
+    assert kept.wire_id == "toolu_01"
+    assert (long.wire_id, odd.wire_id) == (long.id, odd.id)

@@ -20,6 +20,7 @@ from zerobot.core.usage import Usage
 from zerobot.testing.house import House
 from zerobot.testing.model import call, calls, drops, fails, held, says, step
 from zerobot.turn import notices
+from zerobot.turn.generate import LONGEST_ANSWER
 from zerobot.turn.kit import TurnLimits
 
 
@@ -241,3 +242,14 @@ async def test_what_an_answer_shows_grows_with_its_stream(house: House) -> None:
     hold.release()
     await house.idle()
     assert house.seen(TextShown) == [TextShown("Hel"), TextShown("lo")]
+
+
+async def test_a_model_that_writes_without_end_is_cut_off(house: House) -> None:
+    """What people get stays within bounds and says that it was cut; the next turn works."""
+    house.model.answers(says("word " * 30_000, deltas=["word " * 100] * 300), says("ok"))
+    await house.user.says("hi")
+    (final,) = house.finals
+    assert (final.reason, final.outcome) == (StopReason.LENGTH, Outcome.LIMITED)
+    assert LONGEST_ANSWER < len(final.text) < LONGEST_ANSWER + 1000
+    await house.user.says("again")
+    assert house.finals[1].text == "ok"

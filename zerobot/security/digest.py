@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 def canonical_json(value: object) -> bytes:
@@ -25,6 +25,16 @@ def arguments_digest(arguments: Mapping[str, object]) -> str:
     return sha256_hex(canonical_json(dict(arguments)))
 
 
-def call_digest(tool: str, arguments: Mapping[str, object], frozen: Mapping[str, str]) -> str:
-    """SHA-256 over a tool's name, its arguments and its frozen operands (name -> SHA-256 of the content)."""
-    return sha256_hex(canonical_json({"tool": tool, "arguments": dict(arguments), "frozen": dict(frozen)}))
+def call_digest(
+    tool: str, arguments: Mapping[str, object], frozen: Mapping[str, str], touched: Iterable[str] = ()
+) -> str:
+    """SHA-256 over all that an approval is for.
+
+    Args:
+        tool: The tool's name.
+        arguments: What it is called with.
+        frozen: The operands that it executes: name -> SHA-256 of the content.
+        touched: The places that it reads and writes, links resolved: a link put there later leads to others.
+    """
+    parts = {"tool": tool, "arguments": dict(arguments), "frozen": dict(frozen), "touched": sorted(set(touched))}
+    return sha256_hex(canonical_json(parts))

@@ -22,13 +22,15 @@ async def backup(database: Database, target: Path) -> int:
         Its size in bytes.
 
     Raises:
-        StorageError: It can't be written, or `target` is something else than a database; then it stays.
+        StorageError: It can't be written; or `target` is something else than a database, or lies beside ours: then what
+            is there stays.
     """
 
     def transaction(db: sqlite3.Connection) -> int:
         draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         try:
             _refuse_other_files(target)
+            _refuse_own_folder(db, target)
             _copy(db, draft)
             draft.replace(target)
             return target.stat().st_size
@@ -38,6 +40,13 @@ async def backup(database: Database, target: Path) -> int:
             draft.unlink(missing_ok=True)
 
     return await database.read(transaction)
+
+
+def _refuse_own_folder(db: sqlite3.Connection, target: Path) -> None:
+    """The live database looks like an earlier backup: nothing in its folder is ever replaced."""
+    own = Path(db.execute("PRAGMA database_list").fetchone()["file"]).resolve().parent
+    if target.resolve().parent == own:
+        raise StorageError(f"{target} is in the folder of the database itself; name a file elsewhere for the backup")
 
 
 def _refuse_other_files(target: Path) -> None:

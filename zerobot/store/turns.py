@@ -32,6 +32,7 @@ from zerobot.store.turn_rows import (
 )
 
 NO_DEBOUNCE = timedelta()
+LONGEST_WIRE_ID = 40
 
 TURN = """
     SELECT t.*, c.channel, c.chat, c.thread, c.direct, c.model, c.epoch AS now_epoch
@@ -346,7 +347,10 @@ def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage
     calls = []
     for call in message.calls:
         wire_id = storable(call.wire_id)
-        if not wire_id or db.execute(WIRE_ID_TAKEN, {"conversation": turn.conversation, "wire_id": wire_id}).fetchone():
+        if (
+            not _fits_every_wire(wire_id)
+            or db.execute(WIRE_ID_TAKEN, {"conversation": turn.conversation, "wire_id": wire_id}).fetchone()
+        ):
             wire_id = call.id
         stored = replace(call, wire_id=wire_id, name=storable(call.name), raw_arguments=storable(call.raw_arguments))
         row = {
@@ -364,6 +368,13 @@ def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage
         calls.append(stored)
     _finish_calls(db, [(call.id, call.result) for call in calls if call.result is not None], now)
     return replace(message, seq=seq, calls=tuple(calls))
+
+
+def _fits_every_wire(ident: str) -> bool:
+    """Whether each protocol takes an id as it is; the strictest wants at most 40 of these characters."""
+    return 0 < len(ident) <= LONGEST_WIRE_ID and all(
+        char.isascii() and (char.isalnum() or char in "_-") for char in ident
+    )
 
 
 def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage], steps: int, now: str) -> None:

@@ -139,9 +139,13 @@ async def _plan(
     judged = await _judge(kit, turn, call) if approval else await _prepare_and_judge(kit, turn, call, batch)
     if isinstance(judged, Settled):
         return judged
-    digest = call_digest(judged.call.name, judged.call.arguments, judged.execution.frozen)
+    execution = judged.execution
+    touched = map(str, (*execution.reads, *execution.writes))
+    digest = call_digest(judged.call.name, judged.call.arguments, execution.frozen, touched)
     if approval is not None:
-        return replace(judged, approval=approval) if digest == approval.digest else Settled(call, notices.CHANGED)
+        asked_for_else = judged.verdict.kind is VerdictKind.ASK and judged.verdict.rule != approval.rule
+        changed = digest != approval.digest or asked_for_else
+        return Settled(call, notices.CHANGED) if changed else replace(judged, approval=approval)
     if judged.verdict.kind is VerdictKind.ALLOW:
         return judged
     return await _ask(kit, turn, judged, digest, refused)

@@ -25,6 +25,8 @@ JITTER = 0.25
 BROKEN_OFF = frozenset({Finish.LENGTH, Finish.PAUSE, Finish.FILTER})
 """Ends of an answer that is not complete: its last word may be a part of one."""
 
+LONGEST_ANSWER = 100_000
+"""Characters of one answer, some 25 messages of a chat. A model that writes on is cut off as at its own limit."""
 Mend = Callable[[ModelRequest, ProviderError], ModelRequest | None]
 """What to send instead of a request that was refused; None: nothing can be done about it."""
 
@@ -100,6 +102,9 @@ class Asking:
                     if isinstance(event, TextDelta):
                         said += event.text
                         self._show(reply.feed(event.text))
+                        if len(said) > LONGEST_ANSWER:
+                            answer = ModelAnswer(text=said, finish=Finish.LENGTH, usage=usage)
+                            break
                     elif isinstance(event, UsageSoFar):
                         usage = event.usage
                     elif isinstance(event, ModelAnswer):
@@ -114,6 +119,10 @@ class Asking:
                 self._show(reply.break_off())
                 self._void = bool(self.shown)
             self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
+        return await self._complete(answer, said, reply)
+
+    async def _complete(self, answer: ModelAnswer, said: str, reply: ReplyText) -> ModelAnswer:
+        """Bring what is shown to the whole answer, as the guards let it through."""
         if answer.text != said:
             # The text came late, or is another one than what has streamed.
             self._void = bool(self.shown)
