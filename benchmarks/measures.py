@@ -77,10 +77,10 @@ def added(effort: Effort) -> list[Row]:
 
 
 def load(effort: Effort) -> list[Row]:
-    """50 chats at once against a model without delay, until the replies have arrived; without the platform's pace."""
+    """50 chats at once against a model without delay, until the replies have arrived."""
     turns, at_once = effort.of(1500, 400), 50
-    rates: dict[Kind, list[float]] = {"unpaced": [], "bare": []}
-    costs: dict[Kind, list[float]] = {"unpaced": [], "bare": []}
+    rates: dict[Kind, list[float]] = {"zerobot": [], "bare": []}
+    costs: dict[Kind, list[float]] = {"zerobot": [], "bare": []}
     for _ in range(effort.of(3, 1)):
         for kind, found in rates.items():
             with doubles() as servers, target(kind, servers) as process:
@@ -95,13 +95,13 @@ def load(effort: Effort) -> list[Row]:
                 done = servers.turns(WARM_UP)
                 found.append(turns / (max(t["final"] for t in done) - min(t["handed"] for t in done)))
     return [
-        _row("50 chats at once", "turns/s", median(rates["unpaced"]), median(rates["bare"]), 65, "at_least"),
-        _row("processor time a turn", "ms", median(costs["unpaced"]), median(costs["bare"]), 17),
+        _row("50 chats at once", "turns/s", median(rates["zerobot"]), median(rates["bare"]), 65, "at_least"),
+        _row("processor time a turn", "ms", median(costs["zerobot"]), median(costs["bare"]), 17),
     ]
 
 
-def paced(effort: Effort) -> list[Row]:
-    """50 chats that have written all their messages, with the platform's pace: turns worked off, replies delivered."""
+def burst(effort: Effort) -> list[Row]:
+    """50 chats that have written all their messages before the first reply: turns worked off, replies delivered."""
     chats = 50
     turns = chats * effort.of(10, 5)
     with doubles() as servers, target("zerobot", servers) as process:
@@ -112,8 +112,8 @@ def paced(effort: Effort) -> list[Row]:
         done = servers.turns(WARM_UP)
     began = min(turn["handed"] for turn in done)
     return [
-        _row("the same, Telegram's pace kept: worked off", "turns/s", turns / (max(t["last"] for t in done) - began)),
-        _row("the same, Telegram's pace kept: delivered", "turns/s", turns / (max(t["final"] for t in done) - began)),
+        _row(f"a burst of {turns}: worked off", "turns/s", turns / (max(t["last"] for t in done) - began)),
+        _row(f"a burst of {turns}: delivered", "turns/s", turns / (max(t["final"] for t in done) - began)),
     ]
 
 
@@ -142,26 +142,26 @@ def streams(effort: Effort) -> list[Row]:
 
 
 def history(effort: Effort) -> list[Row]:
-    """Time from the update to the final text at a conversation's length, one turn at a time; without pace."""
+    """Time from the update to the final text at a conversation's length, one turn at a time."""
     lengths, turns = (1, 100, 1000), effort.of(40, 20)
     found: dict[Kind, dict[int, float]] = {}
-    for kind in ("unpaced", "bare"):
+    for kind in ("zerobot", "bare"):
         with doubles() as servers, target(kind, servers, history=10_000) as process:
             process.ready()
             _warm_up(servers)
             found[kind] = {length: _at_length(servers, length, turns) for length in lengths}
     return [
-        _row(f"a turn at {length} messages of history", "ms", found["unpaced"][length], found["bare"][length])
+        _row(f"a turn at {length} messages of history", "ms", found["zerobot"][length], found["bare"][length])
         for length in lengths
     ]
 
 
 def growth(effort: Effort) -> list[Row]:
-    """Memory after 10,000 turns in 1,000 chats beside that after the first 1,000; without the platform's pace."""
+    """Memory after 10,000 turns in 1,000 chats beside that after the first 1,000."""
     chats = 1000
     turns = effort.of(10, 3) * chats
     found: dict[Kind, tuple[float, float]] = {}
-    for kind in ("unpaced", "bare"):
+    for kind in ("zerobot", "bare"):
         with doubles() as servers, target(kind, servers) as process:
             process.ready()
             servers.do("keep_busy", chats=chats, at_once=50, turns=turns)
@@ -170,7 +170,7 @@ def growth(effort: Effort) -> list[Row]:
             servers.until_ended(turns)
             time.sleep(1)
             found[kind] = early, process.memory()["rss"]
-    (early, late), (bare_early, bare_late) = found["unpaced"], found["bare"]
+    (early, late), (bare_early, bare_late) = found["zerobot"], found["bare"]
     return [
         _row("memory after 1,000 turns, RSS", "MiB", early, bare_early),
         _row(f"memory after {turns:,} turns, RSS", "MiB", late, bare_late),
@@ -184,7 +184,7 @@ MEASURES: dict[str, Measure] = {
     "idle": idle,
     "added": added,
     "load": load,
-    "paced": paced,
+    "burst": burst,
     "streams": streams,
     "history": history,
     "growth": growth,

@@ -20,7 +20,7 @@ PATIENCE = 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 MIB = 1024 * 1024
 
-Kind = Literal["zerobot", "unpaced", "bare"]
+Kind = Literal["zerobot", "bare"]
 
 CONFIG = """
 [daemon]
@@ -153,7 +153,7 @@ def target(kind: Kind, servers: Doubles, history: int = 200) -> Iterator[Target]
     """Run what is measured, with a state directory of its own.
 
     Args:
-        kind: The daemon, the daemon without the platform's pace, or the bare libraries.
+        kind: The daemon or the bare libraries.
         servers: Whom it talks to.
         history: The daemon's `history_messages`.
     """
@@ -164,7 +164,6 @@ def target(kind: Kind, servers: Doubles, history: int = 200) -> Iterator[Target]
         config.chmod(0o600)
         commands = {
             "zerobot": ["-m", "zerobot", "run", "--config", str(config)],
-            "unpaced": ["-m", "benchmarks.unpaced", str(config)],
             "bare": ["-m", "benchmarks.bare", servers.url],
         }
         with log.open("wb") as stderr:

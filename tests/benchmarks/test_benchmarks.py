@@ -13,7 +13,7 @@ def moments(turn: Mapping[str, float]) -> list[float]:
     return [turn[name] for name in ("handed", "asked", "first", "last", "shown", "final")]
 
 
-@pytest.mark.parametrize("kind", ["bare", "zerobot", "unpaced"])
+@pytest.mark.parametrize("kind", ["bare", "zerobot"])
 def test_a_turn_is_seen_from_update_to_final_text(kind: Kind) -> None:
     """Each kind of process answers both chats, and each moment of a turn is noted in its order, once."""
     with doubles() as servers, target(kind, servers) as process:

@@ -9,7 +9,8 @@ TurnId = NewType("TurnId", str)
 CallId = NewType("CallId", str)
 """Minted by the engine for each tool call; a provider's own id is data (it may be missing, or used twice)."""
 ApprovalId = NewType("ApprovalId", str)
-"""128 random bits: what a button carries. It never reaches a model or a log at info."""
+"""128 random bits: what a button carries. It never reaches a model; in the log it
+names the approval, which helps nobody to press: who pressed is what counts."""
 InboxId = NewType("InboxId", int)
 ReplyId = NewType("ReplyId", int)
 
