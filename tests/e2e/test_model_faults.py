@@ -267,6 +267,17 @@ async def test_the_next_model_is_asked_when_the_first_does_not_answer(stage: Sta
     assert stage.team.texts == ["From the second."]
 
 
+async def test_each_provider_is_tried_as_often_as_its_own_table_says(stage: Stage) -> None:
+    """`max_retries` of a provider counts for its models also when they are only asked after others."""
+    stage.configure("providers.main", max_retries=0)
+    stage.configure("providers.second", **{**stage.tables["providers.main"], "max_retries": 2})
+    stage.configure("agent", fallback_models=["second/m-2"])
+    stage.model.answers(status(503), status(503), status(503), says("At the third try."))
+    async with stage.daemon():
+        await stage.says(stage.uma, "hi", chat=stage.team)
+    assert [request.model for request in stage.model.requests] == ["m-1", "m-2", "m-2", "m-2"]
+
+
 async def test_people_hear_that_the_model_is_still_being_tried(stage: Stage) -> None:
     """W7: after the second failure a status is shown; the answer takes its place."""
     stage.configure("providers.main", max_retries=3)

@@ -34,18 +34,22 @@ class Models:
         """The models of an agent in the order in which they are tried; `chosen` (by /model) comes first, alone."""
         first = chosen if self.knows(chosen) else agent.model
         references = [first, *(each for each in agent.fallback_models if each != first)]
-        table = self._table(first.partition("/")[0])
-        choices = [self.choice(reference) for reference in references]
-        return ModelRoute(choices=choices, max_retries=table.max_retries, retry_cap=table.retry_cap)
+        return ModelRoute(choices=[self.choice(reference) for reference in references])
 
     def choice(self, reference: str) -> ModelChoice:
         """A model by `PROVIDER/MODEL`, the provider being configured."""
         name, _, model = reference.partition("/")
+        table = self._table(name)
         if name not in self._open:
-            table = self._table(name)
             kind = self._config.kinds.providers[table.kind or name]()
             self._open[name] = kind.open(name, table, self._services)
-        return ModelChoice(self._open[name], model, self._catalogue().facts(reference).max_output)
+        return ModelChoice(
+            self._open[name],
+            model,
+            max_output=self._catalogue().facts(reference).max_output,
+            max_retries=table.max_retries,
+            retry_cap=table.retry_cap,
+        )
 
     def window(self, route: ModelRoute) -> int | None:
         """Tokens that the first model of a route reads and writes together; None: not known."""

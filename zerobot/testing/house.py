@@ -320,11 +320,14 @@ class Engine:
         """What its turns work with, as the test has set it by now."""
         house = self._house
         settings = house.settings
-        choices = [ModelChoice(model, "test") for model in (house.model, *house.settings.fallbacks)]
+        choices = [
+            ModelChoice(model, "test", max_retries=settings.max_retries, retry_cap=settings.retry_cap)
+            for model in (house.model, *settings.fallbacks)
+        ]
         return TurnKit(
             turns=self.turns,
             summaries=Summaries(self.database, house.clock),
-            route=ModelRoute(choices=choices, max_retries=settings.max_retries, retry_cap=settings.retry_cap),
+            route=ModelRoute(choices=choices),
             system="You are in a test.",
             tools=house.tools,
             access=AccessDouble(settings),

@@ -79,7 +79,7 @@ class Asking:
                 except ProviderError as error:
                     failure = error
                 mended = mend(request, failure)
-                wait = self._wait(failure, attempt, route) if mended is None else 0.0
+                wait = self._wait(failure, attempt, choice) if mended is None else 0.0
                 last = wait is None and choice is route.choices[-1]
                 self._report(failure, choice, attempt, wait, last=last)
                 if wait is None:
@@ -160,15 +160,15 @@ class Asking:
         self.shown = ""
         self._emit(TextReset())
 
-    def _wait(self, error: ProviderError, attempt: int, route: ModelRoute) -> float | None:
+    def _wait(self, error: ProviderError, attempt: int, choice: ModelChoice) -> float | None:
         """Seconds until the next try of the same model; None when there is none."""
-        if not error.retryable or attempt > route.max_retries:
+        if not error.retryable or attempt > choice.max_retries:
             return None
         wait = error.retry_after or 0.0
         if wait <= 0:
             wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
             wait *= 1 + random.uniform(0, JITTER)  # noqa: S311 - no secret
-        return wait if self._waited + wait <= route.retry_cap else None
+        return wait if self._waited + wait <= choice.retry_cap else None
 
     def _report(
         self, error: ProviderError, choice: ModelChoice, attempt: int, wait: float | None, *, last: bool

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -54,6 +54,10 @@ class ModelChoice:
     model: str
     max_output: int | None = None
     """Tokens that the model can write at once; None: not known, the provider decides."""
+    max_retries: int = 3
+    """Tries after the first."""
+    retry_cap: float = 45.0
+    """Seconds that a step may have waited in all, for this model to be tried again."""
 
     def __str__(self) -> str:
         return f"{self.provider.name}/{self.model}"
@@ -61,13 +65,13 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoute:
-    """The models that are tried for a step, in order, and how patiently."""
+    """The models that are tried for a step, in order."""
 
     choices: Sequence[ModelChoice]
-    max_retries: int = 3
-    """Tries after the first, for each choice."""
-    retry_cap: float = 45.0
-    """Seconds of waiting in all, for one step."""
+
+    def without_retries(self) -> "ModelRoute":
+        """The same models, each tried once."""
+        return ModelRoute(choices=[replace(choice, max_retries=0) for choice in self.choices])
 
 
 NO_ROUTE = ModelRoute(choices=())

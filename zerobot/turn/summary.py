@@ -147,7 +147,7 @@ async def _summed_up(kit: TurnKit, messages: Sequence[Message], taken: Pass, tur
         max_output_tokens=kit.compaction.output_tokens,
     )
     # One try a model: the turn waits for it, and the next pass is the second try.
-    answer = await asking.answer(request, replace(kit.route, max_retries=0), _as_it_is)
+    answer = await asking.answer(request, kit.route.without_retries(), _as_it_is)
     summary = usable(answer, kit.compaction.output_tokens)
     earlier = folded(messages, replace(taken, blocks=taken.blocks[:blocks]), summary)
     return _Made(earlier, blocks, asking.attempts[-1].model)
