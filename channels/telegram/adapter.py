@@ -11,6 +11,7 @@ from telegram import Bot
 from channels.telegram.buttons import view
 from channels.telegram.decode import PLATFORM
 from channels.telegram.files import Files
+from channels.telegram.pauses import Pauses
 from channels.telegram.receive import POLL_ANSWER_SECONDS, Receiver
 from channels.telegram.render import render
 from channels.telegram.request import BotRequest, quiet_loggers
@@ -72,7 +73,7 @@ class TelegramChannel:
         bot, self._polling, self._calls = make_bot(settings)
         local = not str(settings.api_base).startswith(OFFICIAL)
         self._receiver = Receiver(bot, self._polling, services)
-        self._sender = Sender(bot, services.clock, services.name)
+        self._sender = Sender(bot, Pauses(services.state, services.clock))
         self._files = Files(bot, services.http, local_server=local)
 
     async def run(self, intake: Intake) -> None:

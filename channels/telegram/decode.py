@@ -125,6 +125,7 @@ def _press(query: CallbackQuery, channel: str) -> Press | None:
             button=button,
             presser_name=query.from_user.full_name,
             place=place,
+            message_id=str(query.message.message_id) if query.message is not None else "",
         ),
     )
 

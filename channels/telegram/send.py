@@ -26,9 +26,9 @@ from telegram.error import TelegramError
 from channels._text.measure import utf16_len
 from channels.telegram.buttons import PromptView
 from channels.telegram.faults import as_delivery_error, is_gone_already, is_same_already
+from channels.telegram.pauses import Pauses
 from channels.telegram.units import CAPTION_UNITS, entities_of
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
-from zerobot.core.clock import Clock
 from zerobot.core.errors import DeliveryError, RefusedError, TryLaterError
 from zerobot.core.places import Place
 
@@ -55,11 +55,9 @@ class Sender:
     A chat that asked for a pause gets no call of any kind before it is over, whoever wants to make one.
     """
 
-    def __init__(self, bot: Bot, clock: Clock, channel: str) -> None:
+    def __init__(self, bot: Bot, pauses: Pauses) -> None:
         self._bot = bot
-        self._clock = clock
-        self._channel = channel
-        self._paused_until: dict[str, float] = {}
+        self._pauses = pauses
 
     async def send(self, message: OutboundMessage) -> SentMessage:
         """Send a message, or a file with the message as its caption.
@@ -197,16 +195,15 @@ class Sender:
         Raises:
             DeliveryError: Whichever fits; its cause is what the library raised.
         """
-        wait = self._paused_until.get(place.chat, 0.0) - self._clock.monotonic()
+        wait = await self._pauses.left(place.chat)
         if wait > 0:
             raise TryLaterError(f"{name}: the chat is to be left alone for {wait:.1f} s", retry_after=wait)
-        self._paused_until.pop(place.chat, None)
         try:
             return await make()
         except TelegramError as error:
             failure = as_delivery_error(error, name)
             if isinstance(failure, TryLaterError) and failure.retry_after:
-                self._paused_until[place.chat] = self._clock.monotonic() + failure.retry_after
+                await self._pauses.begin(place.chat, failure.retry_after)
             raise failure from error
 
 

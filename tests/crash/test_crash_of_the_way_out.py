@@ -48,7 +48,7 @@ async def test_killed_while_the_answer_is_sent(world: World, *, carried_out: boo
 
 
 async def test_killed_in_the_repeat_too(world: World) -> None:
-    """A repeat that is unclear as well is the last try."""
+    """A repeat that is unclear as well is the last try, and the chat is told."""
     world.model.answers(says("Hello."), says("Hello again."))
     for number in range(2):
         async with world.daemon() as daemon:
@@ -62,7 +62,8 @@ async def test_killed_in_the_repeat_too(world: World) -> None:
         await daemon.until("delivery.failed")
         world.ann.says("and?")
         await world.settles(daemon, replies=2)
-    assert world.said == ["Hello.", f"↻ {REPEAT}:\nHello.", "Hello again."]
+    told = "⚠️ My answer may not have arrived; say “go on” or ask me to repeat it."
+    assert world.said == ["Hello.", f"↻ {REPEAT}:\nHello.", told, "Hello again."]
 
 
 async def test_killed_after_the_send_is_recorded(world: World) -> None:

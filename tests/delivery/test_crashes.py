@@ -41,7 +41,7 @@ async def test_a_crash_at_any_commit_loses_nothing_and_shows_at_most_one_marked_
 async def test_a_part_found_sending_is_repeated_once_with_a_mark_at_the_start(
     houses: Houses, clock: ManualClock
 ) -> None:
-    """After a crash in the call: at once, marked; a second crash in the repeat is the end of it."""
+    """After a crash in the call: at once, marked; a second crash in the repeat is the end of it, and told."""
     channel = FakeChannel(clock)
     hold = channel.hold("send")
     async with houses.open(channel) as house:
@@ -52,7 +52,8 @@ async def test_a_part_found_sending_is_repeated_once_with_a_mark_at_the_start(
     hold.release()
     async with houses.open(channel) as house:
         await clock.advance(100)
-        assert channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello."]
+        notice = "⚠️ My answer may not have arrived; say “go on” or ask me to repeat it."
+        assert channel.texts(ANN) == ["Hello.", REPEAT_MARK + "Hello.", notice]
         assert await state_of(house, TurnId("t1")) == (ReplyState.DONE, [PartState.FAILED])
 
 

@@ -129,15 +129,48 @@ async def test_the_repeat_goes_out_as_soon_as_the_platform_answers_again(houses:
 
 
 async def test_a_repeat_that_is_unclear_as_well_is_the_last(houses: Houses, clock: ManualClock) -> None:
-    """Never a third copy: the part has failed, and the next one follows."""
-    async with houses.open(FakeChannel(clock, limit=10)) as house:
+    """Never a third copy: the part has failed, the next one follows, and the chat is told what may be missing."""
+    async with houses.open(FakeChannel(clock, limit=100)) as house:
         house.channel.fail("send", UnclearError("broken"), times=2, taken=True)
-        ref = await house.say("0123456789abc")
+        ref = await house.say("0" * 100 + "abc")
         await clock.advance(600)
-        assert house.channel.texts(ANN) == ["0123456789", REPEAT_MARK + "0123456789", "abc"]
+        assert house.channel.texts(ANN) == [
+            "0" * 100,
+            REPEAT_MARK + "0" * 100,
+            "abc",
+            "⚠️ Part 1 of my answer may not have arrived; say “go on” or ask me to repeat it.",
+        ]
         assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.FAILED, PartState.SENT])
-        assert house.logged("delivery.failed")[0]["turn"] == "t1"
-        assert house.channel.of("send")[-1].at < 2 * REPEAT_AFTER
+        part, whole = house.logged("delivery.failed")
+        assert (part["turn"], part["part"]) == ("t1", 0)
+        assert (whole["turn"], whole["reason"], whole["parts"], whole["failed"]) == ("t1", "unclear", 1, 1)
+        (sent,) = house.logged("delivery.sent")
+        assert sent["turn"] is None
+        assert house.channel.of("send")[2].at < 2 * REPEAT_AFTER
+
+
+async def test_several_parts_that_may_be_missing_are_named_in_one_notice(houses: Houses, clock: ManualClock) -> None:
+    """The holes of one answer are told at once, behind all of it and before the next answer."""
+    async with houses.open(FakeChannel(clock, limit=100)) as house:
+        house.channel.fail("send", UnclearError("broken"), times=4)
+        await house.say("0" * 200 + "abc")
+        await house.say("Next.", "t2")
+        await clock.advance(600)
+        notice = "⚠️ Parts 1 and 2 of my answer may not have arrived; say “go on” or ask me to repeat it."
+        assert house.channel.texts(ANN) == ["abc", "Next.", notice]
+
+
+async def test_a_notice_that_gets_lost_as_well_makes_no_other(house: House) -> None:
+    """An answer and the notice about it both end unclear: nothing more is said, the events tell of both."""
+    house.channel.fail("send", UnclearError("broken"), times=4)
+    ref = await house.say("Hello.")
+    await house.clock.advance(3600)
+    assert house.channel.texts(ANN) == []
+    assert len(house.channel.of("send")) == 4
+    assert "My answer may not have arrived" in house.channel.of("send")[2].text
+    ends = [fields for fields in house.logged("delivery.failed") if "reason" in fields]
+    assert [(fields["turn"], fields["reason"]) for fields in ends] == [(ref.turn, "unclear"), (None, "unclear")]
+    assert house.logged("delivery.sent") == []
 
 
 async def test_a_repeat_that_surely_was_not_taken_is_tried_again(house: House) -> None:

@@ -105,6 +105,8 @@ class ButtonPress:
     presser_name: str = ""
     place: Place | None = None
     """Where it was pressed."""
+    message_id: str = ""
+    """The platform's id of the message whose button it was; empty where that is not known."""
 
 
 class Acceptance(StrEnum):

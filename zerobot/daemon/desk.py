@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from zerobot.core.access import Grant
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply
-from zerobot.core.channel import AsksApproval
+from zerobot.core.channel import AsksApproval, SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import StorageError
@@ -137,7 +137,9 @@ class ApprovalDesk:
         refusal = await self._refusal(press, approval)
         if refusal is not None:
             return PressReply(PressOutcome.NOT_OPERATOR, refusal)
-        decided, granted = await self._decide(press, approval)
+        decided, granted, stray = await self._decide(press, approval)
+        if stray is not None:
+            self._board.settle_stray(approval.id, stray)
         if decided.won:
             self._decided(decided, granted=granted is not None)
             return _thanks(press, decided.approval, granted)
@@ -167,11 +169,11 @@ class ApprovalDesk:
         direct = place in self._direct_places((press.presser,)) or await self._is_direct(place)
         return None if self._rules.may_decide_own(direct=direct) else NOT_YOUR_OWN
 
-    async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, Grant | None]:
-        """Store the decision, and with it the grant that "always" gives.
+    async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, Grant | None, SentMessage | None]:
+        """Store the decision, and with it the grant that "always" gives, and which message was pressed.
 
         Returns:
-            What became of it, and the grant; None: there is none.
+            What became of it; the grant, None: there is none; the pressed message, None: the store knows it.
         """
         now = self._wires.clock.now()
         state = ApprovalState.DENIED if press.button is Button.DENY else ApprovalState.APPROVED
@@ -179,13 +181,19 @@ class ApprovalDesk:
         if press.button is Button.ALWAYS and approval.grantable:
             pattern = self._wires.grant_pattern(approval)
 
-        def transaction(db: sqlite3.Connection) -> tuple[Decided, Grant | None]:
+        pressed = SentMessage(press.place, press.message_id) if press.place and press.message_id else None
+
+        def transaction(db: sqlite3.Connection) -> tuple[Decided, Grant | None, SentMessage | None]:
             decided = approval_rows.decide(db, approval.id, state, press.presser, press.presser_name, press.reason, now)
             assert decided is not None, "approvals are never deleted, and this one was found"
+            stray = None
+            if pressed is not None and approval_rows.note_pressed(db, approval.id, pressed.place, pressed.id):
+                stray = pressed
             if not decided.won or pattern is None:
-                return decided, None
+                return decided, None, stray
             until = now + GRANT_LIFE
-            return decided, grants.insert(db, approval.conversation, approval.tool, pattern, press.presser, now, until)
+            grant = grants.insert(db, approval.conversation, approval.tool, pattern, press.presser, now, until)
+            return decided, grant, stray
 
         return await self._wires.database.write(transaction)
 

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState
 from zerobot.core.channel import AsksApproval, MessageBody, OutboundMessage, SentMessage
 from zerobot.core.errors import DeliveryError, MovedError, TryLaterError, UnclearError, UnreachableError
+from zerobot.core.ids import ApprovalId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
 from zerobot.delivery.delivery import Delivery
@@ -38,6 +40,15 @@ class BoardWires:
     log: EventLog
 
 
+@dataclass(slots=True)
+class _Telling:
+    """How much of a prompt that is shown as text was taken, so that nothing of it is said again."""
+
+    bodies: list[MessageBody] = field(default_factory=list)
+    taken: int = 0
+    last: SentMessage | None = None
+
+
 class PromptBoard:
     """Keeps what is shown equal to what is stored: undecided approvals are shown, decided ones have no buttons.
 
@@ -48,10 +59,19 @@ class PromptBoard:
     def __init__(self, wires: BoardWires) -> None:
         self._wires = wires
         self._busy: set[int] = set()
+        self._strays: dict[SentMessage, ApprovalId] = {}
+        """Messages with buttons of a decided approval that no stored prompt stands for."""
+        self._tellers: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        """Held while a prompt is told in a place as text: those of two prompts must not mix."""
         self._news = asyncio.Event()
 
     def look(self) -> None:
         """Something in the store has changed."""
+        self._news.set()
+
+    def settle_stray(self, approval: ApprovalId, message: SentMessage) -> None:
+        """Take the buttons of a message away that shows an approval and is in no stored prompt."""
+        self._strays[message] = approval
         self._news.set()
 
     async def run(self) -> None:
@@ -64,6 +84,9 @@ class PromptBoard:
                     self._begin(group, prompt, self._show)
                 for prompt in await stored(approvals.unsettled):
                     self._begin(group, prompt, self._settle)
+                while self._strays:
+                    message, stray = self._strays.popitem()
+                    group.create_task(self._settle_one(message, stray), name=f"stray prompt {message.id}")
                 await self._news.wait()
 
     def _begin(self, group: asyncio.TaskGroup, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
@@ -96,7 +119,7 @@ class PromptBoard:
             # Its channel is not open in this process; it is shown when that is open again.
             return False
         try:
-            sent = await self._persist(prompt, lambda: self._show_once(prompt, line))
+            sent = await self._shown(prompt, line)
         except MovedError as error:
             await self._follow(prompt, error.chat)
         except DeliveryError as error:
@@ -106,39 +129,72 @@ class PromptBoard:
             await self._nowhere(prompt, approval)
         else:
             if sent is not None:
-                await self._wires.patience.stored(lambda: self._wires.approvals.prompt_sent(prompt.id, sent.id))
+                await self._record(prompt, sent)
         return True
 
-    async def _show_once(self, prompt: Prompt, line: Line) -> SentMessage | None:
-        """Make the call that shows a prompt; None: it was decided meanwhile."""
+    async def _record(self, prompt: Prompt, sent: SentMessage) -> None:
+        """Put on record what was shown. An earlier copy may have been pressed meanwhile: it is settled as well."""
         approvals = self._wires.approvals
+        before = await self._wires.patience.stored(lambda: approvals.prompt_sent(prompt.id, sent.id))
+        if before:
+            self.settle_stray(prompt.approval, SentMessage(prompt.place, before))
+
+    async def _shown(self, prompt: Prompt, line: Line) -> SentMessage | None:
+        """Show a prompt with buttons, or where they are not taken as text; None: it was decided before.
+
+        Raises:
+            DeliveryError: Its place takes neither.
+        """
+        if isinstance(line.channel, AsksApproval):
+            channel = line.channel
+            try:
+                return await self._persist(prompt.place, lambda: self._ask(prompt, line, channel))
+            except (UnreachableError, MovedError):
+                raise
+            except DeliveryError as error:
+                self._wires.log("prompt.as_text", level="warning", error=error, approval=prompt.approval)
+        telling = _Telling()
+        async with self._tellers.setdefault(prompt.place, asyncio.Lock()):
+            return await self._persist(prompt.place, lambda: self._tell(prompt, line, telling))
+
+    async def _ask(self, prompt: Prompt, line: Line, channel: AsksApproval) -> SentMessage | None:
+        """Make the call that shows a prompt with buttons; None: it was decided meanwhile."""
         async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
-            approval = await self._wires.patience.stored(lambda: approvals.get(prompt.approval))
-            if approval is None or approval.state is not ApprovalState.PENDING:
+            approval = await self._about_to_show(prompt)
+            if approval is None:
                 return None
-            drawn = self._wires.draw(approval)
-            await self._wires.patience.stored(lambda: approvals.prompt_sending(prompt.id))
-            key = f"p{prompt.id}.{approval.id[:14]}"
-            if isinstance(line.channel, AsksApproval):
-                try:
-                    return await line.channel.ask(prompt.place, drawn, key)
-                except (TryLaterError, UnclearError, UnreachableError, MovedError):
-                    raise
-                except DeliveryError as error:
-                    self._wires.log("prompt.as_text", level="warning", error=error, approval=approval.id)
-            return await self._send_text(line, prompt.place, drawn, key)
+            return await channel.ask(prompt.place, self._wires.draw(approval), _key(prompt))
 
-    async def _send_text(self, line: Line, place: Place, prompt: ApprovalPrompt, key: str) -> SentMessage:
-        """Show a prompt as messages with its code, where there are no buttons."""
-        bodies = line.channel.render(as_text(prompt))
-        assert bodies, "a prompt has words"
-        sent = None
-        for number, body in enumerate(bodies):
-            sent = await line.channel.send(_message(place, body, f"{key}.{number}" if number else key))
-        assert sent is not None, "there was a body"
-        return sent
+    async def _tell(self, prompt: Prompt, line: Line, telling: _Telling) -> SentMessage | None:
+        """Show what is left of a prompt as messages with its code, each in a turn of its own.
 
-    async def _persist(self, prompt: Prompt, call: Callable[[], Awaitable[SentMessage | None]]) -> SentMessage | None:
+        Returns:
+            The last of them; when it was decided meanwhile, the last that was taken, None: nothing was.
+        """
+        while not telling.bodies or telling.taken < len(telling.bodies):
+            async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
+                approval = await self._about_to_show(prompt)
+                if approval is None:
+                    return telling.last
+                if not telling.bodies:
+                    telling.bodies.extend(line.channel.render(as_text(self._wires.draw(approval))))
+                    assert telling.bodies, "a prompt has words"
+                number = telling.taken
+                key = f"{_key(prompt)}.{number}" if number else _key(prompt)
+                telling.last = await line.channel.send(_message(prompt.place, telling.bodies[number], key))
+                telling.taken += 1
+        return telling.last
+
+    async def _about_to_show(self, prompt: Prompt) -> Approval | None:
+        """Note that the platform is about to be called for a prompt; None: it is not pending any more."""
+        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        approval = await stored(lambda: approvals.get(prompt.approval))
+        if approval is None or approval.state is not ApprovalState.PENDING:
+            return None
+        await stored(lambda: approvals.prompt_sending(prompt.id))
+        return approval
+
+    async def _persist(self, place: Place, call: Callable[[], Awaitable[SentMessage | None]]) -> SentMessage | None:
         """Try until it is shown. Unclear is tried again too: a second prompt does no harm, a decision counts once."""
         faults = 0
         while True:
@@ -146,13 +202,13 @@ class PromptBoard:
                 return await call()
             except (TryLaterError, UnclearError) as error:
                 faults += 1
-                await self._wait(prompt, error, faults)
+                await self._wait(place, error, faults)
 
-    async def _wait(self, prompt: Prompt, error: DeliveryError, faults: int) -> None:
+    async def _wait(self, place: Place, error: DeliveryError, faults: int) -> None:
         at_least = 0.0
-        line = self._wires.delivery.line(prompt.place.channel)
+        line = self._wires.delivery.line(place.channel)
         if isinstance(error, TryLaterError) and line is not None:
-            line.gate.hold_for(prompt.place, error)
+            line.gate.hold_for(place, error)
             at_least = error.retry_after or 0.0
         await self._wires.patience.back_off(faults, at_least)
 
@@ -193,22 +249,29 @@ class PromptBoard:
         if line is None:
             return False
         if approval is not None and prompt.state is PromptState.SENT:
-            await self._settle_message(prompt, approval, line)
+            await self._settle_message(SentMessage(prompt.place, prompt.platform_id), approval, line)
         await stored(lambda: approvals.prompt_settled(prompt.id))
         return True
 
-    async def _settle_message(self, prompt: Prompt, approval: Approval, line: Line) -> None:
-        sent = SentMessage(prompt.place, prompt.platform_id)
+    async def _settle_one(self, message: SentMessage, ident: ApprovalId) -> None:
+        """Settle a message that is in no stored prompt. Should it fail for good, its next press tries it again."""
+        with fenced(self._wires.log, "prompt.failed", "error", channel=message.place.channel):
+            approval = await self._wires.patience.stored(lambda: self._wires.approvals.get(ident))
+            line = self._wires.delivery.line(message.place.channel)
+            if approval is not None and approval.state is not ApprovalState.PENDING and line is not None:
+                await self._settle_message(message, approval, line)
+
+    async def _settle_message(self, sent: SentMessage, approval: Approval, line: Line) -> None:
         for faults in range(1, SETTLE_TRIES + 1):
             try:
-                async with line.gate.turn_to_call(prompt.place, Priority.OUTCOME):
+                async with line.gate.turn_to_call(sent.place, Priority.OUTCOME):
                     if isinstance(line.channel, AsksApproval):
                         await line.channel.settle(sent, self._wires.draw(approval))
                     elif line.editor is not None:
                         body = line.channel.render(as_text(self._wires.draw(approval)))[0]
                         await line.editor.edit(sent, body)
             except (TryLaterError, UnclearError) as error:
-                await self._wait(prompt, error, faults)
+                await self._wait(sent.place, error, faults)
             except DeliveryError as error:
                 self._wires.log("prompt.not_settled", level="warning", error=error, approval=approval.id)
                 return
@@ -235,6 +298,11 @@ def _fenced(text: str) -> str:
         longest = max(longest, run)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
+
+
+def _key(prompt: Prompt) -> str:
+    """Of a prompt's message: the same whenever it is sent, and short."""
+    return f"p{prompt.id}.{prompt.approval[:14]}"
 
 
 def _message(place: Place, body: MessageBody, key: str) -> OutboundMessage:

@@ -244,7 +244,9 @@ class Delivery:
             shown = due.view.shown
         try:
             reply = await self._patience.stored(lambda: outbox.get(due.reply))
-            await self._sender.deliver(reply, line, shown)
+            notice = await self._sender.deliver(reply, line, shown)
+            if notice is not None:
+                await self._find_reply(notice)
         except Exception as error:  # noqa: BLE001 -- one chat's trouble, whatever it is, must not end the others' lanes
             self._bench.log("delivery.failed", level="error", error=error, reply=due.reply, reason="fault")
             await self._patience.stored(lambda: outbox.fail(due.reply, "a fault of my own"))

@@ -98,6 +98,15 @@ _PROMPT_AT = """
     WHERE approval_id = :approval AND channel = :channel AND chat = :chat AND thread = :thread
 """
 _PROMPTS_OF = "SELECT * FROM approval_prompts WHERE approval_id = :approval ORDER BY id"
+_KNOWN_PROMPT = """
+    SELECT 1 FROM approval_prompts
+    WHERE approval_id = :approval AND channel = :channel AND chat = :chat AND platform_id = :message
+"""
+_PROMPT_PRESSED = """
+    UPDATE approval_prompts SET state = 'sent', platform_id = :message, settled = 0
+    WHERE approval_id = :approval AND channel = :channel AND chat = :chat AND thread = :thread AND platform_id = ''
+"""
+_PROMPT_ID = "SELECT platform_id FROM approval_prompts WHERE id = :id"
 _PROMPT_SENDING = "UPDATE approval_prompts SET state = 'sending' WHERE id = :id"
 _PROMPT_SENT = "UPDATE approval_prompts SET state = 'sent', platform_id = :platform_id WHERE id = :id"
 _SHOWN = """
@@ -131,6 +140,18 @@ def insert_prompt(db: sqlite3.Connection, approval: ApprovalId, place: Place) ->
     values = place_columns(place) | {"approval": approval}
     db.execute(_ADD_PROMPT, values)
     return _prompt(db.execute(_PROMPT_AT, values).fetchone())
+
+
+def note_pressed(db: sqlite3.Connection, approval: ApprovalId, place: Place, message: str) -> bool:
+    """Learn from a pressed button that a prompt is shown by this message, if its sending was not recorded.
+
+    Returns:
+        Whether the message is a prompt that has no row to stand in: it has to be settled by itself.
+    """
+    values = place_columns(place) | {"approval": approval, "message": message}
+    if db.execute(_KNOWN_PROMPT, values).fetchone() is not None:
+        return False
+    return db.execute(_PROMPT_PRESSED, values).rowcount == 0
 
 
 def decide(
@@ -232,15 +253,22 @@ class Approvals:
         """A prompt is about to be sent: committed before the platform is called."""
         await self._execute(_PROMPT_SENDING, id=prompt)
 
-    async def prompt_sent(self, prompt: int, platform_id: str) -> None:
-        """The platform took the prompt, under this id; with the first one, its approval counts as shown."""
+    async def prompt_sent(self, prompt: int, platform_id: str) -> str:
+        """The platform took the prompt, under this id; with the first one, its approval counts as shown.
+
+        Returns:
+            The id of another message that was on record for it, which nothing stands for any more; empty: none was.
+        """
         now = stamp(self._clock.now())
 
-        def transaction(db: sqlite3.Connection) -> None:
+        def transaction(db: sqlite3.Connection) -> str:
+            row = db.execute(_PROMPT_ID, {"id": prompt}).fetchone()
             db.execute(_PROMPT_SENT, {"id": prompt, "platform_id": platform_id})
             db.execute(_SHOWN, {"id": prompt, "now": now})
+            before = "" if row is None else str(row["platform_id"])
+            return before if before != platform_id else ""
 
-        await self._database.write(transaction)
+        return await self._database.write(transaction)
 
     async def prompt_failed(self, prompt: int) -> None:
         """The prompt could not be shown; `unshown` names it again, while its approval is pending."""

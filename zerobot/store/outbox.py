@@ -59,6 +59,11 @@ class ReplyPart:
         """Whether nobody knows if the platform took it."""
         return self.state is PartState.SENDING
 
+    @property
+    def maybe_missing(self) -> bool:
+        """Whether it was given up after its one repeat: the chat may have it twice, once or not at all."""
+        return self.state is PartState.FAILED and self.repeated and self.body is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -254,9 +259,26 @@ class Outbox:
 
         return await self._database.write(transaction)
 
-    async def finish(self, reply: ReplyId) -> None:
-        """All of it that can be delivered is delivered."""
-        await self._execute(_FINISH, {"reply": reply, "now": stamp(self._clock.now())})
+    async def finish(self, reply: ReplyId, notice: str = "") -> ReplyId | None:
+        """All of it that can be delivered is delivered.
+
+        Args:
+            reply: The reply.
+            notice: What the chat has to be told of it; queued in the same transaction, so that it is said just once.
+
+        Returns:
+            The notice; None: there is none, or the reply had ended before.
+        """
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> ReplyId | None:
+            ended = db.execute(_FINISH, {"reply": reply, "now": stamp(now)}).rowcount
+            if not ended or not notice:
+                return None
+            found = _load(db, reply)
+            return queue_notice(db, found.place, notice, now, conversation=found.conversation)
+
+        return await self._database.write(transaction)
 
     async def fail(self, reply: ReplyId, error: str) -> None:
         """Give it up with all that is not sent yet; `error` says why, for people."""

@@ -351,7 +351,7 @@ def test_an_edit() -> None:
 
 
 def test_a_press() -> None:
-    """A press names who pressed, where, and which approval."""
+    """A press names who pressed, where, on which message, and which approval."""
     pressed = read(
         "callback_query", id="q", chat_instance="x", data="a:xyz", message=message(chat=GROUP), **{"from": BEN}
     )
@@ -360,6 +360,7 @@ def test_a_press() -> None:
     assert (pressed.press.approval, pressed.press.button) == ("xyz", Button.APPROVE)
     assert str(pressed.press.presser) == "telegram:7123456789"
     assert pressed.press.place == Place("telegram", "-100123")
+    assert pressed.press.message_id == str(message(chat=GROUP)["message_id"])
 
 
 def test_a_press_on_a_message_that_is_no_longer_there() -> None:
@@ -367,7 +368,7 @@ def test_a_press_on_a_message_that_is_no_longer_there() -> None:
     gone = {"message_id": 5, "chat": GROUP, "date": 0}
     pressed = read("callback_query", id="q", chat_instance="x", data="d:xyz", message=gone, **{"from": BEN})
     assert isinstance(pressed, Press)
-    assert pressed.press.place == Place("telegram", "-100123")
+    assert (pressed.press.place, pressed.press.message_id) == (Place("telegram", "-100123"), "5")
 
 
 def test_a_bots_press_is_nothing() -> None:

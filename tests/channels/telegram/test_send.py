@@ -24,6 +24,7 @@ from zerobot.core.errors import (
 )
 from zerobot.core.ids import ApprovalId
 from zerobot.core.places import Identity, Place
+from zerobot.testing.intake import MemoryState
 
 ANNS = Place("telegram", "1001")
 
@@ -181,6 +182,26 @@ async def test_a_limited_chat_gets_calls_after_the_window(house: TelegramHouse, 
     house.server.traffic.clock = house.clock.monotonic
     await house.send("1001", "two")
     assert ann.chat.texts == ["two"]
+
+
+async def test_a_restart_does_not_forget_that_a_chat_is_limited(house: TelegramHouse, ann: Person) -> None:
+    """A second process on the same state leaves the chat alone too, for what is left; a broken state is no pause."""
+    house.server.fail_next("sendMessage", 429, retry_after=20)
+    with pytest.raises(TryLaterError):
+        await house.send("1001", "one")
+    second = TelegramHouse(house.server, state=house.state)
+    with pytest.raises(TryLaterError) as caught:
+        await second.send("1001", "two")
+    assert caught.value.retry_after == pytest.approx(20, abs=5)
+    await second.close()
+    assert house.server.violations == []
+    assert len(house.server.of(chat=ann.chat)) == 1
+    house.server.user("1002", name="Ben")
+    for broken in ("{", "[]", '{"at": "yesterday", "left": {}}', '{"at": "2026-01-01T00:00:00+00:00", "left": [1]}'):
+        third = TelegramHouse(house.server, state=MemoryState())
+        third.state.values = dict.fromkeys(house.state.values, broken)
+        await third.send("1002", "hello")
+        await third.close()
 
 
 async def test_a_connection_that_breaks_after_the_request_is_unclear(house: TelegramHouse, ann: Person) -> None:
