@@ -265,6 +265,9 @@ async def test_every_line_of_the_log_is_an_event(stage: Stage) -> None:
     finished = daemon.named("turn.finished")[0]
     assert json.dumps(finished["outcome"]) == '"replied"'
     assert {"reason", "steps", "input_tokens", "output_tokens", "cost"} <= finished.keys()
+    step = daemon.named("step.finished")[0]
+    assert (step["input_tokens"], step["output_tokens"]) == (finished["input_tokens"], finished["output_tokens"])
+    assert 0 <= step["model_seconds"] <= step["seconds"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +14,11 @@ from tests.security.worlds import context, tools_of
 from zerobot.core.messages import ResultCode
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Effect, Execution, Risk, ToolOutput
 from zerobot.security.policy import bounds_of
+from zerobot.tools import keeper
 from zerobot.tools.process import Limits
 from zerobot.tools.shell import ShellSettings
+
+KEEPER = Path(keeper.__file__)
 
 
 class Shell:
@@ -133,6 +139,53 @@ async def test_a_command_that_kills_its_own_group_only_ends_itself(shell: Shell)
     assert not output.ok
 
 
+async def test_what_outlives_its_keeper_is_ended_too(shell: Shell) -> None:
+    """A command that kills the process above it leaves no orphan that nobody knows."""
+    async with asyncio.timeout(60):
+        output = await shell.run(
+            "setsid bash -c 'setsid bash -c \"echo \\$\\$ > pid; exec sleep 300\" & wait' >/dev/null 2>&1 & "
+            "until [ -s pid ]; do :; done; kill -9 $PPID; sleep 300"
+        )
+    assert not output.ok
+    assert "background process" in output.text
+    assert not _is_alive(_pid_in(shell.workspace / "pid"))
+
+
+async def test_a_stray_that_holds_the_output_ends_with_the_time_limit(shell: Shell) -> None:
+    """Also when the process above it is only stopped, and hears no request."""
+    async with asyncio.timeout(60):
+        output = await shell.run(
+            "setsid bash -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; "
+            "kill -STOP $PPID; sleep 300",
+            timeout=1,
+        )
+    assert output.code is ResultCode.TIMEOUT
+    assert not _is_alive(_pid_in(shell.workspace / "pid"))
+
+
+async def test_an_orphan_of_one_command_does_not_end_another(shell: Shell) -> None:
+    """Commands that run at the same time are left alone."""
+    other = asyncio.ensure_future(shell.run("until [ -e go ]; do sleep 0.01; done; echo unharmed"))
+    await shell.run("kill -9 $PPID; sleep 300")
+    (shell.workspace / "go").touch()
+    assert (await other).text == "unharmed\n[exit status 0]"
+
+
+@pytest.mark.parametrize("parent", ["1", "999999999"])
+def test_a_keeper_whose_daemon_is_gone_starts_nothing(tmp_path: Path, parent: str) -> None:
+    """The daemon may die before the keeper can ask to be told of it."""
+    report_end, report = os.pipe()
+    made = tmp_path / "made"
+    arguments = [sys.executable, "-I", "-S", str(KEEPER), str(report), parent, "{}", "/bin/bash", "-c", f"touch {made}"]
+    try:
+        ended = subprocess.run(arguments, pass_fds=(report,), check=False)
+    finally:
+        os.close(report)
+        os.close(report_end)
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert not made.exists()
+
+
 async def test_limits_hold(tmp_path: Path) -> None:
     """A file cannot grow past its limit."""
     shell = Shell(tmp_path, Limits(file_bytes=10_000))
@@ -198,8 +251,114 @@ def test_a_script_that_changes_makes_another_call(shell: Shell, line: str) -> No
     assert before != after
 
 
-def test_a_description_says_when_files_may_change(shell: Shell) -> None:
-    """What cannot be read with certainty is said to be so."""
-    assert "cannot be read with certainty" in shell.resolve("bash $X").description
-    assert "may change" in shell.resolve("bash $X").description
-    assert "may change" not in shell.resolve("make test").description
+NOTE = "files that it runs may change"
+
+
+@pytest.fixture
+def project(shell: Shell) -> Shell:
+    """A workspace with something to run of each kind."""
+    for name in ("s.sh", "s.py", "mo.py", "Makefile", "sub/t.sh", "pk/__main__.py", "bin/python3"):
+        path = shell.workspace / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("echo\n")
+    (shell.workspace / "x").symlink_to("/bin/bash")
+    return shell
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash $X",
+        "cd sub && bash t.sh",
+        "timeout 60 bash s.sh",
+        "env bash s.sh",
+        "nohup ./s.sh",
+        "bash -o pipefail s.sh",
+        "bash -s",
+        "python3 -W ignore s.py",
+        "bash < s.sh",
+        "cat s.sh | bash",
+        "python3 pk",
+        "python3 -m mo",
+        "make",
+        "make test",
+        "npm test",
+        "pytest",
+        "git status",
+        "source s.sh",
+        "cp a.sh s.sh && bash s.sh",
+        "bash s.sh && ./sub/t.sh",
+        "find . -exec ./s.sh ';'",
+        "xargs -n1 bash s.sh",
+        "sqlite3 db < s.sh",
+        "fish s.sh",
+        "bin/python3 s.py",
+        "./x s.sh",
+        "/usr/bin/env bash s.sh",
+        "/usr/bin/make",
+        "bash s.sh | tee s.sh",
+        "bash /dev/stdin",
+        "bash",
+        "bash ''",
+    ],
+)
+def test_a_description_says_when_files_may_change(project: Shell, line: str) -> None:
+    """Whatever could run a file that is not part of the call is said to be so."""
+    assert NOTE in project.resolve(line).description
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash s.sh",
+        "./s.sh one two",
+        "/bin/bash s.sh",
+        "python3 s.py",
+        "cat s.sh | grep echo",
+        "cd sub && ls",
+        "true && bash s.sh x",
+        "mkdir -p build && touch build/x",
+        "curl https://example.test/",
+        "awk '{print $1}' s.sh",
+        "/bin/cat s.sh",
+        "bash not-there.sh",
+    ],
+)
+def test_a_description_is_silent_where_no_file_can_change_unseen(project: Shell, line: str) -> None:
+    """What runs nothing, or exactly what was hashed, has no such note."""
+    assert NOTE not in project.resolve(line).description
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("cd sub && bash t.sh", "sub/t.sh"),
+        ("timeout 60 bash s.sh", "s.sh"),
+        ("nohup ./s.sh", "s.sh"),
+        ("bash -o pipefail s.sh", "s.sh"),
+        ("python3 -W ignore s.py", "s.py"),
+        ("bash < s.sh", "s.sh"),
+        ("python3 -m mo", "mo.py"),
+        ("python3 -m pk", "pk/__main__.py"),
+        ("make", "Makefile"),
+    ],
+)
+def test_files_behind_wrappers_and_options_are_part_of_the_call(project: Shell, line: str, file: str) -> None:
+    """Also where the note stands: what can be told to run is bound to the answer."""
+    before = project.resolve(line).frozen
+    (project.workspace / file).write_text("echo another\n")
+    assert before != project.resolve(line).frozen
+
+
+@pytest.mark.parametrize("line", ["bash new.sh", "./new.sh", "python3 new.sh", "bash < new.sh"])
+def test_a_script_that_appears_makes_another_call(shell: Shell, line: str) -> None:
+    """A file that was not there when somebody was asked was seen by nobody."""
+    before = shell.resolve(line).frozen
+    assert before == {"new.sh": "missing"}
+    (shell.workspace / "new.sh").write_text("echo\n")
+    assert before != shell.resolve(line).frozen
+
+
+def test_what_only_reads_may_be_fed_a_changing_file(shell: Shell) -> None:
+    """A reader of a file is the same call whatever the file holds."""
+    assert not shell.resolve("wc -l < data.txt").frozen

@@ -10,7 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from zerobot.security.program_tables import KEYWORDS, Words
-from zerobot.security.programs import grant_words, hazard, is_narrow, is_script_runner, only_reads, talks_to_network
+from zerobot.security.programs import (
+    executed,
+    grant_words,
+    hazard,
+    is_narrow,
+    is_script_runner,
+    only_reads,
+    talks_to_network,
+)
 from zerobot.security.visible import has_hidden
 
 MAX_LENGTH = 8_192
@@ -68,7 +76,12 @@ class CommandReading:
 
     def operands(self) -> Words:
         """Texts that name files which the proved segments execute: programs given by a path, and scripts."""
-        return tuple(dict.fromkeys(name for words in self.segments for name in _executed(words)))
+        return executed(self.segments).files
+
+    @property
+    def runs_only_operands(self) -> bool:
+        """Whether the line executes no other files than `operands` and the system's programs."""
+        return self.proved and executed(self.segments).sure
 
 
 def read_command(line: str) -> CommandReading:
@@ -306,11 +319,4 @@ def _paths_in(word: str) -> list[str]:
     found += [part for part in re.split(r"[=@,]|(?<!:):(?!//)", word)[1:] if part]
     if word.lower().startswith("file:"):
         found.append("/" + word[5:].lstrip("/"))
-    return found
-
-
-def _executed(words: Words) -> list[str]:
-    found = [words[0]] if "/" in words[0] else []
-    if is_script_runner(words[0]):
-        found += [word for word in words[1:] if not word.startswith("-")][:1]
     return found

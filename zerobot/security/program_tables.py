@@ -58,6 +58,45 @@ INTERPRETERS = names(
     """
 )
 
+# Their first argument is the file that they run, if it is no option; and they run no file of HOME before it.
+SCRIPT_RUNNERS = names(
+    """
+    sh bash dash ksh mksh ash rbash python python2 python3 pypy pypy3 node nodejs perl ruby php lua luajit tclsh
+    """
+)
+AWKS = names(
+    """
+    awk gawk mawk nawk
+    """
+)
+# The word after it may be its value, or already the script.
+VALUED = names(
+    """
+    -o +o -O +O -W -X -I -r --require --rcfile --init-file
+    """
+)
+# They write, wait or tell, and run no file whatever their plain arguments are.
+PLAIN = names(
+    """
+    mkdir rmdir touch cp mv rm ln chmod chown truncate tee sleep seq date uname whoami id hostname uptime free ps
+    which gzip gunzip zcat bzip2 bunzip2 xz unxz unzip sync mktemp yes expr nproc curl wget ping dig host nslookup
+    """
+)
+# Builtins that run nothing, and change no name of a program.
+QUIET_BUILTINS = names(
+    """
+    cd pushd popd exit wait jobs umask ulimit kill
+    """
+)
+# What a program runs without being told.
+BUILD_FILES: Mapping[str, Words] = {
+    "make": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", "Justfile"),
+    "npm": ("package.json",),
+    "pnpm": ("package.json",),
+    "yarn": ("package.json",),
+}
+
 # Here the second word says what happens.
 SUBCOMMANDS = names(
     """

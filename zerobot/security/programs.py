@@ -5,9 +5,12 @@ line uses it for something else (GTFOBins lists such uses), and a grant is not o
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from zerobot.security.program_tables import (
+    AWKS,
+    BUILD_FILES,
     BUILTINS,
     EDITORS,
     GIT_GLOBAL,
@@ -19,16 +22,30 @@ from zerobot.security.program_tables import (
     MASTERS,
     NETWORK,
     OPTIONS,
+    PLAIN,
     PRIVILEGE,
+    QUIET_BUILTINS,
     READERS,
+    SCRIPT_RUNNERS,
     SED_OPTIONS,
     SED_SCRIPT,
     SHELLS,
     SUBCOMMANDS,
+    VALUED,
     VERSIONED,
     WRAPPERS,
     Words,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """Which files commands execute, as far as it is known."""
+
+    files: Words = ()
+    """As they are written; a guess may be among them, and what is missing now may come."""
+    sure: bool = True
+    """Whether no other file can be executed. What a script itself starts is not looked at."""
 
 
 def base_name(program: str) -> str:
@@ -97,6 +114,83 @@ def grant_words(words: Words) -> Words:
 def is_narrow(prefix: Words) -> bool:
     """Whether whatever begins with these words, as `grant_words` gives them, is of one kind."""
     return prefix[0] in READERS or (len(prefix) == 2 and prefix[0] in SUBCOMMANDS)
+
+
+def executed(segments: Iterable[Words]) -> Executed:
+    """The files that commands execute one after the other.
+
+    It is sure only where each command runs nothing, or runs exactly what it names, and none beside it could have moved,
+    written or fed what it names: before it, or at the same time in a pipe.
+    """
+    files: dict[str, None] = {}
+    sure, acting, folder = True, 0, ""
+    for words in segments:
+        part = _executed(words)
+        sure = sure and part.sure
+        acting += not only_reads(words)
+        for file in part.files:
+            files[file] = None
+            if folder and not file.startswith("/"):
+                files[f"{folder}/{file}"] = None
+        if words[0] == "cd" and len(words) == 2:
+            folder = words[1] if words[1].startswith("/") or not folder else f"{folder}/{words[1]}"
+    return Executed(files=tuple(files), sure=sure and (not files or acting == 1))
+
+
+def runs_nothing(words: Words) -> bool:
+    """Whether a command is known to execute no file besides its own program."""
+    if only_reads(words) or words[0] in QUIET_BUILTINS:
+        return True
+    return (words[0] in PLAIN or words[0] in AWKS) and not hazard(words)
+
+
+def _executed(words: Words) -> Executed:
+    if runs_nothing(words):
+        return Executed()
+    program, name = words[0], base_name(words[0])
+    own = (program,) if "/" in program else ()
+    if name in AWKS and program not in AWKS:
+        return Executed(files=own, sure=False)
+    if is_script_runner(program):
+        told = len(words) > 1 and words[1] != "" and words[1][0] not in "-+"
+        # An interpreter of the workspace brings its own surroundings, such as a virtual environment.
+        sure = told and name in SCRIPT_RUNNERS and (not own or program.startswith("/"))
+        return Executed(files=(*own, *_scripts(words)), sure=sure)
+    if own and not starts_others(program):
+        return Executed(files=own, sure=not hazard(words))
+    behind = _behind(words) if starts_others(program) else ()
+    return Executed(files=(*own, *behind, *BUILD_FILES.get(name, ())), sure=False)
+
+
+def _scripts(words: Words) -> Words:
+    """The words of an interpreter's line that may be its script."""
+    if base_name(words[0]) in AWKS:
+        return tuple(words[at + 1] for at, word in enumerate(words[:-1]) if word == "-f")
+    found: list[str] = []
+    before = ""
+    for word in words[1:]:
+        if before == "-m":
+            module = word.replace(".", "/")
+            return (*found, f"{module}.py", f"{module}/__main__.py")
+        if before in ("-c", "-e"):
+            break
+        if word[:1] not in ("-", "+"):
+            found.append(word)
+            if before not in VALUED:
+                break
+        before = word
+    return tuple(found)
+
+
+def _behind(words: Words) -> Words:
+    """What a wrapper may start: files given by a path, and the scripts of interpreters that it names."""
+    found: list[str] = []
+    for at, word in enumerate(words[1:], start=1):
+        if base_name(word) in SHELLS or base_name(word) in INTERPRETERS:
+            found += _scripts(words[at:])
+        elif "/" in word and not word.startswith("-"):
+            found.append(word)
+    return tuple(found)
 
 
 def _option_in(arguments: Sequence[str], options: Sequence[str]) -> str:

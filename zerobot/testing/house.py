@@ -320,10 +320,9 @@ class Engine:
         """What its turns work with, as the test has set it by now."""
         house = self._house
         settings = house.settings
-        choices = [
-            ModelChoice(model, "test", max_retries=settings.max_retries, retry_cap=settings.retry_cap)
-            for model in (house.model, *settings.fallbacks)
-        ]
+        tries, cap = settings.max_retries, settings.retry_cap
+        models = (house.model, *settings.fallbacks)
+        choices = [ModelChoice(model, "test", max_retries=tries, retry_cap=cap) for model in models]
         return TurnKit(
             turns=self.turns,
             summaries=Summaries(self.database, house.clock),

@@ -5,7 +5,8 @@ the command, waits for it, ends whatever of it still runs, and reports on a desc
 So a child that has left the process group (`setsid`) ends too, and the daemon needs no code between fork and exec.
 It imports nothing of zerobot. On systems without these calls only the process group is ended.
 
-Arguments: the report's descriptor, the limits as JSON (name of a limit -> number), then the program and its arguments.
+Arguments: the report's descriptor, the daemon's process id, the limits as JSON (name of a limit -> number), then the
+program and its arguments.
 """
 
 import contextlib
@@ -23,28 +24,34 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 def main() -> None:
     """Run the command; leave with its exit status, 128 + signal when one ended it."""
-    report, limits, command = int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:]
+    report, daemon, limits, command = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4:]
     os.set_inheritable(report, False)  # noqa: FBT003 - the function takes it so
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     # The daemon is gone: nobody wants the command any more.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(name, _stop)
+    if os.getppid() != daemon:
+        # It ended before its end could be told: no signal will come.
+        os._exit(128 + signal.SIGTERM)
+    keeper = os.getpid()
     child = os.fork()
     if child == 0:
-        _become(command, limits)
+        _become(command, limits, keeper)
     status = _wait_for(child)
     os.write(report, json.dumps({"status": status, "left": _end_descendants(child)}).encode())
     os._exit(status if status >= 0 else 128 - status)
 
 
-def _become(command: list[str], limits: dict[str, int]) -> None:
+def _become(command: list[str], limits: dict[str, int], keeper: int) -> None:
     try:
         # A session of its own: `kill 0` in the command does not reach this process.
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(128 + signal.SIGKILL)
         for name, most in limits.items():
             kind = getattr(resource, name)
             hard = resource.getrlimit(kind)[1]

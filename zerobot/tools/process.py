@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zerobot.tools.output import CappedOutput
+from zerobot.tools.strays import adopt_orphans, end_strays, started_at
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 
@@ -80,6 +81,7 @@ async def run_command(command: Command, progress: Callable[[str], None]) -> Ende
         OSError: No process can be started.
     """
     output = CappedOutput(command.limits.head_bytes, command.limits.tail_bytes)
+    adopt_orphans()
     report_end, report = os.pipe()
     try:
         keeper = await _start(command, report)
@@ -88,7 +90,9 @@ async def run_command(command: Command, progress: Callable[[str], None]) -> Ende
         raise
     finally:
         os.close(report)
+    since = started_at(keeper.pid)
     timed_out = False
+    left = 0
     try:
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(_collect(keeper, output, progress), name="command output")
@@ -104,8 +108,11 @@ async def run_command(command: Command, progress: Callable[[str], None]) -> Ende
                 reading.cancel()
     finally:
         report_text = _read_all(report_end)
+        if not report_text and since is not None:
+            # Its keeper had no time to end what it started, or was killed by it.
+            left = end_strays(since, _KEEPER)
     told = json.loads(report_text) if report_text else {}
-    return Ended(output=output.text(), status=told.get("status"), timed_out=timed_out, left=told.get("left", 0))
+    return Ended(output=output.text(), status=told.get("status"), timed_out=timed_out, left=told.get("left", left))
 
 
 async def _start(command: Command, report: int) -> asyncio.subprocess.Process:
@@ -116,6 +123,7 @@ async def _start(command: Command, report: int) -> asyncio.subprocess.Process:
         "-S",
         str(_KEEPER),
         str(report),
+        str(os.getpid()),
         limits,
         *command.argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -152,7 +160,10 @@ async def _stop(keeper: asyncio.subprocess.Process) -> None:
         if keeper.returncode is None:
             with suppress(ProcessLookupError):
                 keeper.kill()
-    await keeper.wait()
+    # The system's word that it ended also waits for the output's end, which a stray may hold open.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN):
+            await keeper.wait()
 
 
 def _read_all(handle: int) -> str:

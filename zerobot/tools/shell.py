@@ -26,6 +26,7 @@ from zerobot.security.bounds import Bound
 from zerobot.security.commands import CommandReading, read_command
 from zerobot.security.digest import sha256_hex
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
+from zerobot.security.programs import base_name, is_script_runner, runs_nothing
 from zerobot.security.visible import one_line
 from zerobot.tools.base import Arguments, ModelTool
 from zerobot.tools.filetools import resolve_path
@@ -34,6 +35,8 @@ from zerobot.tools.process import Command, Ended, Limits, run_command
 MAX_COMMAND = 20_000
 MAX_OPERAND_BYTES = 4_000_000
 MAX_PROGRESS = 200
+MISSING = "missing"
+UNREADABLE = "unreadable"
 MARK = "ZEROBOT_TOOL_CALL"
 """Set in the environment of every command, so that the command line of this program knows that a tool called it."""
 
@@ -151,23 +154,42 @@ def _home(text: str, home: Path) -> str:
 
 
 def _frozen_operands(files: GuardedFiles, reading: CommandReading, folder: Path) -> tuple[Mapping[str, str], bool]:
-    """SHA-256 of the files that the line executes, and whether there may be others that could change unseen."""
+    """What the line executes or is fed, path -> SHA-256, and whether other files could change unseen.
+
+    A file that is not there is recorded too: one that appears later was seen by nobody.
+    """
     frozen: dict[str, str] = {}
-    uncertain = not reading.proved
+    uncertain = not reading.runs_only_operands
     for text in reading.operands():
-        try:
-            path = files.canonical(text, folder)
-            if path.parent in _PROGRAMS:
-                continue
-            content = files.read_bytes(path, MAX_OPERAND_BYTES)
-        except PathRefusedError:
-            uncertain = True
-            continue
-        except (OSError, BadPathError):
-            continue  # it is not there: bash will say so
-        uncertain = uncertain or not content.complete
-        frozen[files.shown(path)] = sha256_hex(content.data)
+        seen, sure = _look_at(files, text, folder)
+        frozen |= seen
+        uncertain = uncertain or not sure
+    # What only reads may be fed anything; what runs may run it.
+    for text in () if reading.only_reads else reading.inputs:
+        frozen |= _look_at(files, text, folder)[0]
     return frozen, uncertain
+
+
+def _look_at(files: GuardedFiles, text: str, folder: Path) -> tuple[Mapping[str, str], bool]:
+    """One operand as it stands now, and whether a change of it would be noticed."""
+    try:
+        path = files.canonical(text, folder)
+    except (BadPathError, PathRefusedError):
+        return {}, False
+    if path.parent in _PROGRAMS:
+        # A link of another name hides from the reading of the line what it starts.
+        named = base_name(text) == base_name(path.name) and runs_nothing((path.name,))
+        return {}, named or (is_script_runner(text) and is_script_runner(path.name))
+    name = files.shown(path)
+    try:
+        content = files.read_bytes(path, MAX_OPERAND_BYTES)
+    except PathRefusedError:
+        return {}, False
+    except (FileNotFoundError, NotADirectoryError):
+        return {name: MISSING}, True
+    except OSError:
+        return {name: UNREADABLE}, False
+    return {name: sha256_hex(content.data)}, content.complete
 
 
 def _networked(arguments: ShellArguments, reading: CommandReading) -> bool:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from zerobot.core.errors import ProviderError, StorageError
 from zerobot.core.events import (
@@ -21,6 +22,7 @@ from zerobot.core.hooks import EndTurn, GoOn
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.messages import AssistantMessage
 from zerobot.core.model import ModelAnswer, ModelRequest
+from zerobot.core.usage import Usage
 from zerobot.store.turn_rows import Turn
 from zerobot.turn.decide import Decision, decide
 from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, cut_off, total
@@ -105,6 +107,26 @@ def _time_limit(seconds: float, stop: StopSignal) -> Iterator[None]:
         timer.cancel()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What this run asked a model for, and what that took."""
+
+    began: float
+    """Monotonic seconds."""
+    model_seconds: float
+    """Until the answer was whole, failed attempts and waits between them included."""
+    usage: Usage
+
+    def fields(self, now: float) -> dict[str, Any]:
+        """What the log says of it, `now` being monotonic seconds."""
+        return {
+            "input_tokens": self.usage.input_tokens,
+            "output_tokens": self.usage.output_tokens,
+            "model_seconds": round(self.model_seconds, 3),
+            "seconds": round(now - self.began, 3),
+        }
+
+
 class _Loop:
     """Steps of one turn, one after another."""
 
@@ -131,6 +153,8 @@ class _Loop:
         self._mender = Mender(emit, kit.log)
         self._note = ""
         """What the model is to read with the next request: a hook lets the turn go on."""
+        self._asked: _Asked | None = None
+        """Of the step that is not sealed yet; None: an earlier run asked for it."""
 
     async def run(self) -> TurnEnd:
         """Load what is stored, then go on until the turn ends or pauses.
@@ -255,11 +279,14 @@ class _Loop:
     async def _ask(self, purpose: str, request: ModelRequest) -> ModelAnswer:
         asking = Asking(self._emit, self._kit.clock, self._kit.log, purpose, self._answers.begin)
         self._progress.asking = asking
+        began = self._kit.clock.monotonic()
         asked = asking.answer(self._mender.ready(request), self._kit.route, self._mender.mend)
         answer = await self._stop.unless_stopped(asked)
         self._mender.answered()
         failed = [attempt for attempt in asking.attempts if attempt.failed]
-        self._emit(UsageCounted(self._progress.steps, total(asking.attempts), total(failed)))
+        usage = total(asking.attempts)
+        self._asked = _Asked(began, self._kit.clock.monotonic() - began, usage)
+        self._emit(UsageCounted(self._progress.steps, usage, total(failed)))
         return answer
 
     async def _close(self, reason: StopReason) -> TurnEnd:
@@ -273,4 +300,6 @@ class _Loop:
 
     def _seal(self, reason: StepReason) -> None:
         self._emit(StepFinished(self._progress.steps, reason))
-        self._kit.log("step.finished", step=self._progress.steps, reason=reason)
+        spent = {} if self._asked is None else self._asked.fields(self._kit.clock.monotonic())
+        self._asked = None
+        self._kit.log("step.finished", step=self._progress.steps, reason=reason, **spent)

@@ -8,7 +8,7 @@ from zerobot.core.errors import StorageError
 from zerobot.core.events import ToolProgress, ToolStarted
 from zerobot.core.ids import CallId
 from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
-from zerobot.core.tools import ToolContext, ToolOutput
+from zerobot.core.tools import Effect, ToolContext, ToolOutput
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.authorize import Allowed
@@ -84,7 +84,7 @@ class Runner:
 
     def _has_changed(self, call: Allowed) -> bool:
         """Whether what the call would execute is another than what was judged: an earlier call may have written it."""
-        if not call.execution.frozen:
+        if not call.execution.frozen and Effect.EXECUTE not in call.execution.effects:
             return False
         now = resolve(call.call, self._kit.tools)
         return isinstance(now, ToolResult) or now.frozen != call.execution.frozen
