@@ -1,10 +1,8 @@
 """The approval desk: who is asked, who decides, what everybody is told, and what a restart finds."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,6 @@ from tests.daemon.office import (
     Office,
     Offices,
 )
-from tests.delivery.house import Houses
 from tests.store.rows import a_turn
 from zerobot.core.approvals import ApprovalPrompt, ApprovalState, PressOutcome, PressReply, PromptLine
 from zerobot.core.envelope import Button
@@ -38,28 +35,6 @@ from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
 from zerobot.testing.channel import FakeChannel, PlainChannel
 from zerobot.testing.clock import START, ManualClock
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def houses(tmp_path: Path, clock: ManualClock) -> Houses:
-    return Houses(tmp_path / "zerobot.db", clock)
-
-
-@pytest.fixture
-def offices(houses: Houses) -> Offices:
-    return Offices(houses)
-
-
-@pytest.fixture
-async def office(offices: Offices) -> AsyncIterator[Office]:
-    async with offices.open() as opened:
-        yield opened
-
 
 # -- how they are asked -----------------------------------------------------------------------------------------------
 

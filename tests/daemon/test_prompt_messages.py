@@ -1,13 +1,8 @@
 """The messages that show a prompt: those that nobody recorded, and prompts that need many of them."""
 
-from collections.abc import AsyncIterator
 from itertools import pairwise
-from pathlib import Path
-
-import pytest
 
 from tests.daemon.office import OLGA, OLGAS, ROOM, Office, Offices
-from tests.delivery.house import Houses
 from zerobot.core.approvals import Approval, ApprovalState, PressOutcome, PressReply
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import RefusedError, TryLaterError, UnclearError
@@ -15,27 +10,6 @@ from zerobot.core.places import Place
 from zerobot.daemon.routing import OperatorRules
 from zerobot.testing.channel import FakeChannel
 from zerobot.testing.clock import ManualClock
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def houses(tmp_path: Path, clock: ManualClock) -> Houses:
-    return Houses(tmp_path / "zerobot.db", clock)
-
-
-@pytest.fixture
-def offices(houses: Houses) -> Offices:
-    return Offices(houses)
-
-
-@pytest.fixture
-async def office(offices: Offices) -> AsyncIterator[Office]:
-    async with offices.open() as opened:
-        yield opened
 
 
 async def press_message(office: Office, approval: Approval, message: str, place: Place = OLGAS) -> PressReply:

@@ -1,8 +1,6 @@
 """Where operators are asked, and when nobody can be."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -17,31 +15,8 @@ from tests.daemon.office import (
     Office,
     Offices,
 )
-from tests.delivery.house import Houses
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.routing import OperatorRules
-from zerobot.testing.clock import ManualClock
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def houses(tmp_path: Path, clock: ManualClock) -> Houses:
-    return Houses(tmp_path / "zerobot.db", clock)
-
-
-@pytest.fixture
-def offices(houses: Houses) -> Offices:
-    return Offices(houses)
-
-
-@pytest.fixture
-async def office(offices: Offices) -> AsyncIterator[Office]:
-    async with offices.open() as opened:
-        yield opened
 
 
 async def test_an_operator_who_asks_is_asked_in_the_chat(office: Office) -> None:

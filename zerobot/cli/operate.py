@@ -13,9 +13,9 @@ from zerobot.cli.terminal.kind import TERMINAL
 from zerobot.config.loader import LoadedConfig, load_config, load_for_operators
 from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.control import NoDaemonError, call
+from zerobot.daemon.control import NoDaemonError, Result, call
 from zerobot.daemon.costs import Costs
-from zerobot.daemon.operations import NoEffects, OperationError, Operations, Result
+from zerobot.daemon.operations import NoEffects, OperationError, Operations
 from zerobot.store.database import open_database
 from zerobot.store.state_dir import StateDir
 from zerobot.store.usage import UsageLog

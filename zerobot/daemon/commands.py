@@ -35,6 +35,7 @@ USAGE_DAYS = 30
 MEMORIES_SHOWN = 50
 HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
+WELCOME = "You are in. Write to me whenever you like; /help says more."
 NEW = "We start afresh: I no longer see what was said here before."
 DROPPED = " What still waited for an answer ({count}) I dropped with it; send it again if you still want it."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
@@ -254,7 +255,7 @@ class ChatCommands:
                 return "That code is wrong, used or too old; or too many wrong ones were typed lately."
             if let_in.chat:
                 place = Place(let_in.channel, let_in.chat)
-                await self._wires.notice(place, "You are in. Write to me whenever you like; /help says more.", "")
+                await self._wires.notice(place, WELCOME, "")
             return f"{let_in.name or let_in.identity} (`{let_in.identity}`) may talk to me now."
         known = await self._wires.books.pairings.list()
         lines = [

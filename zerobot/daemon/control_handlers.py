@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import Place
 from zerobot.core.terminal import TakesTerminals
+from zerobot.daemon.commands import WELCOME
 from zerobot.daemon.control import ControlError, Exchange, Handler, Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import Operation, Operations
 from zerobot.daemon.parts import Parts
 from zerobot.store.approvals import Decided
 from zerobot.store.pairing import Pairing
-
-WELCOME = "You are in. Write to me whenever you like; /help says more."
 
 
 class DaemonEffects:

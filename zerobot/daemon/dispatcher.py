@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
-from zerobot.core.events import Final, Outcome, StopReason
 from zerobot.core.ids import ConversationId, InboxId, TurnId
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.delivery.draft import View
@@ -16,6 +15,7 @@ from zerobot.delivery.patience import Patience
 from zerobot.delivery.waiting import event_or_timeout
 from zerobot.store.turn_rows import NextWork, Superseded, Supersedes, Turn
 from zerobot.store.turns import Turns
+from zerobot.turn.ending import final_of_superseded
 from zerobot.turn.kit import TurnKit
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
@@ -223,15 +223,7 @@ class Dispatcher:
     def _superseded(self, superseded: Superseded) -> None:
         """Tell of the end of a turn that the store has ended: its one final, its event, its prompts."""
         turn = superseded.turn
-        final = Final(
-            turn=turn.id,
-            text="",
-            reason=StopReason.SUPERSEDED,
-            outcome=Outcome.SUPERSEDED,
-            steps=turn.steps,
-            usage=turn.usage,
-            failed_usage=turn.failed_usage,
-        )
+        final = final_of_superseded(turn)
         self._wires.log(
             "turn.finished",
             channel=turn.place.channel,

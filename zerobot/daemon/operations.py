@@ -17,6 +17,7 @@ from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ApprovalId, ConversationId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
+from zerobot.daemon.control import Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
@@ -36,8 +37,6 @@ from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
 CLI = Identity("cli", "local")
 """Who is at the shell."""
 
-Params = Mapping[str, object]
-Result = Mapping[str, object]
 SendItem = Callable[[Mapping[str, object]], Awaitable[None]]
 Operation = Callable[[Params, SendItem], Awaitable[Result]]
 """One operation; what may be long is sent item by item before the result."""

@@ -14,7 +14,7 @@ from zerobot.core.admission import Admission
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.envelope import Acceptance, Attachment, InboundEnvelope
 from zerobot.core.errors import StorageError
-from zerobot.core.events import Final, Outcome, StopReason, TurnEvent
+from zerobot.core.events import Final, TurnEvent
 from zerobot.core.ids import ConversationId
 from zerobot.core.messages import History, StoredFile
 from zerobot.core.places import ConversationKey, Identity, Place
@@ -25,13 +25,14 @@ from zerobot.store.history import load_history
 from zerobot.store.inbox import Inbox
 from zerobot.store.outbox import Outbox
 from zerobot.store.summaries import Summaries
-from zerobot.store.turn_rows import Superseded, Turn
+from zerobot.store.turn_rows import Turn
 from zerobot.store.turns import Turns
 from zerobot.testing.clock import ManualClock
 from zerobot.testing.model import ScriptedModel, faults_of, lines_of
 from zerobot.testing.settings import AccessDouble, Settings
 from zerobot.testing.store import Fate, WatchedDatabase
 from zerobot.testing.tools import Toolbox
+from zerobot.turn.ending import final_of_superseded
 from zerobot.turn.kit import ModelChoice, ModelRoute, StrayTasks, TurnKit, UnrecordedUsage
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
@@ -303,7 +304,7 @@ class Engine:
         """Take the next work and do it; False when there is none for now."""
         work = await self.turns.next(conversation, self._house.settings.supersedes)
         if work.superseded is not None:
-            self._house.note(_final_of(work.superseded))
+            self._house.note(final_of_superseded(work.superseded.turn))
         if work.turn is None:
             return False
         stop = self._stops[conversation] = StopSignal()
@@ -479,20 +480,6 @@ class UserDouble:
         stopped = await self.house.engine.stop(await self.conversation())
         await self.house.idle()
         return stopped
-
-
-def _final_of(superseded: Superseded) -> Final:
-    """What a daemon tells of a turn that a new message ended."""
-    turn = superseded.turn
-    return Final(
-        turn=turn.id,
-        text="",
-        reason=StopReason.SUPERSEDED,
-        outcome=Outcome.SUPERSEDED,
-        steps=turn.steps,
-        usage=turn.usage,
-        failed_usage=turn.failed_usage,
-    )
 
 
 def _ended_and_conversations(db: sqlite3.Connection) -> tuple[list[str], list[ConversationId]]:

@@ -328,6 +328,19 @@ class Ender:
         )
 
 
+def final_of_superseded(turn: Turn) -> Final:
+    """What is told of a paused turn that a new message ended: it says nothing any more."""
+    return Final(
+        turn=turn.id,
+        text="",
+        reason=StopReason.SUPERSEDED,
+        outcome=Outcome.SUPERSEDED,
+        steps=turn.steps,
+        usage=turn.usage,
+        failed_usage=turn.failed_usage,
+    )
+
+
 def total(attempts: Sequence[AttemptUsage]) -> Usage:
     """The tokens of some model calls."""
     return sum((attempt.usage for attempt in attempts if attempt.usage), start=Usage())
