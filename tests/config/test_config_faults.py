@@ -16,7 +16,7 @@ from zerobot.config.schema import Settings
 from zerobot.core.errors import ConfigError
 
 DAEMON = "state_dir, max_turns, shutdown_grace, log_level, log_format"
-TOP = "daemon, agent, agents, providers, models, channels, operators, security, memory"
+TOP = "daemon, agent, agents, providers, models, channels, operators, security, memory, plugins"
 CONSOLE = "enabled, kind, drafts, agent, approval_timeout"
 WAY = 'write bot_token = "${NAME}", NAME being an environment variable, or bot_token_file = "PATH"'
 ADDS = "(a package adds one by an entry point in"

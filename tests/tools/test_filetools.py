@@ -210,4 +210,4 @@ def test_an_agent_has_the_tools_that_its_patterns_name(tmp_path: Path) -> None:
         "time_now",
         "write_file",
     ]
-    assert unused_patterns(tools, ["read_*", "reed_file"]) == ["reed_file"]
+    assert unused_patterns([tool.name for tool in tools], ["read_*", "reed_file"]) == ["reed_file"]

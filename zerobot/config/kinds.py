@@ -1,4 +1,4 @@
-"""The kinds of channels and providers that are installed, found by entry points; one is loaded when it is named."""
+"""The kinds of channels, providers and plug-ins that are installed: entry points, loaded when they are named."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,12 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from zerobot.core.channel import ChannelKind
+from zerobot.core.plugin import PluginKind
 from zerobot.core.provider_kind import ProviderKind
 
 CHANNEL_GROUP = "zerobot.channels"
 PROVIDER_GROUP = "zerobot.providers"
+PLUGIN_GROUP = "zerobot.plugins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Kinds:
 
     channels: Mapping[str, Callable[[], ChannelKind]] = field(default_factory=dict)
     providers: Mapping[str, Callable[[], ProviderKind]] = field(default_factory=dict)
+    plugins: Mapping[str, Callable[[], PluginKind]] = field(default_factory=dict)
 
 
 def installed_kinds() -> Kinds:
@@ -25,6 +28,7 @@ def installed_kinds() -> Kinds:
     return Kinds(
         channels={entry.name: entry.load for entry in entry_points(group=CHANNEL_GROUP)},
         providers={entry.name: entry.load for entry in entry_points(group=PROVIDER_GROUP)},
+        plugins={entry.name: entry.load for entry in entry_points(group=PLUGIN_GROUP)},
     )
 
 

@@ -19,7 +19,7 @@ from zerobot.config.keys import KeyPath, dotted, lookup, matches
 from zerobot.config.kinds import Kinds, installed_kinds
 from zerobot.config.resolve import is_off, resolve_kinds
 from zerobot.config.schema import Settings
-from zerobot.config.tables import FILE, Tables, is_secret
+from zerobot.config.tables import FILE, GROUPS, Tables, is_secret
 from zerobot.config.values import apply_overrides, expand, read_files, settle_overrides
 from zerobot.core.errors import ConfigError
 
@@ -329,42 +329,43 @@ def _validate(
         The settings, without what has a fault, and the faults.
     """
     faults: list[Fault] = []
-    channels, errors = _channels(tree, tables, empty)
+    errors: list[ErrorDetails] = []
+    checked = {group: _of_kinds(group, tree, tables, empty, errors) for group in GROUPS}
     rest: dict[str, object] = {}
     for key, value in tree.items():
         if key not in Settings.model_fields:
             faults.append(explainer.unknown((key,)))
-        elif key != "channels":
+        elif key not in GROUPS:
             rest[key] = value
     try:
-        settings = Settings.model_validate({**rest, "channels": channels})
+        settings = Settings.model_validate({**rest, **checked})
     except ValidationError as error:
         errors += error.errors()
         rest = copy.deepcopy(rest)
         for fault in error.errors():
             _remove(rest, fault["loc"])
-        settings = Settings.model_validate({**rest, "channels": channels})
+        settings = Settings.model_validate({**rest, **checked})
     faults += [explainer.fault(error) for error in errors]
     return settings, faults
 
 
-def _channels(
-    tree: Mapping[str, object], tables: Tables, empty: Collection[KeyPath]
-) -> tuple[dict[str, BaseModel], list[ErrorDetails]]:
-    """Check the channels, each by the model of its kind; one that is off may lack what it needs, and is left out."""
-    group = tree.get("channels", {})
-    if not isinstance(group, dict):
-        return {}, [_no_table(("channels",), group)]
-    channels: dict[str, BaseModel] = {}
-    errors: list[ErrorDetails] = []
-    for name, table in group.items():
-        path: KeyPath = ("channels", name)
+def _of_kinds(
+    group: str, tree: Mapping[str, object], tables: Tables, empty: Collection[KeyPath], errors: list[ErrorDetails]
+) -> dict[str, BaseModel]:
+    """Check a group's tables, each by the model of its kind; one that is off may lack something, and is left out."""
+    named = tree.get(group, {})
+    if not isinstance(named, dict):
+        errors.append(_no_table((group,), named))
+        return {}
+    checked: dict[str, BaseModel] = {}
+    for name, table in named.items():
+        path: KeyPath = (group, name)
         if not isinstance(table, dict):
             errors.append(_no_table(path, table))
-        if name not in tables.channels:
+        if path not in tables.by_kind:
             continue
         try:
-            channel = tables.channels[name].model_validate(table)
+            settings = tables.by_kind[path].model_validate(table)
         except ValidationError as error:
             for fault in error.errors():
                 if fault["type"] != "missing" or not is_off(tree, path):
@@ -372,8 +373,8 @@ def _channels(
                     errors.append(fault)
         else:
             if not any(lack[:2] == path for lack in empty):
-                channels[name] = channel
-    return channels, errors
+                checked[name] = settings
+    return checked
 
 
 def _no_table(path: KeyPath, value: object) -> ErrorDetails:

@@ -10,11 +10,10 @@ from pydantic import BaseModel
 from zerobot.config import later
 from zerobot.config.faults import Fault
 from zerobot.config.keys import KeyPath, matches
-from zerobot.config.kinds import CHANNEL_GROUP, PROVIDER_GROUP, Kinds, library_advice
+from zerobot.config.kinds import CHANNEL_GROUP, PLUGIN_GROUP, PROVIDER_GROUP, Kinds, library_advice
 from zerobot.config.schema import DEMO
-from zerobot.config.tables import FILE, Tables
+from zerobot.config.tables import FILE, GROUPS, Tables
 from zerobot.core.channel import ChannelKind
-from zerobot.core.channel_settings import ChannelSettings
 
 _Kind = TypeVar("_Kind")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
@@ -24,8 +23,8 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 class Resolution:
     """What is known of a document once its kinds are."""
 
-    channels: dict[str, type[BaseModel]] = field(default_factory=dict)
-    """The model of each channel whose kind is there."""
+    by_kind: dict[KeyPath, type[BaseModel]] = field(default_factory=dict)
+    """The model of each channel and plug-in whose kind is there."""
     sources: dict[KeyPath, str] = field(default_factory=dict)
     """Where one gets what a key needs."""
     lacking: list[KeyPath] = field(default_factory=list)
@@ -35,11 +34,11 @@ class Resolution:
     @property
     def tables(self) -> Tables:
         """The models of the document."""
-        return Tables(self.channels)
+        return Tables(self.by_kind)
 
 
 def resolve_kinds(tree: dict[str, object], kinds: Kinds) -> Resolution:
-    """Find the kind of each channel and provider; fill in those that are left to the table's name.
+    """Find the kind of each channel, provider and plug-in; fill in those that are left to the table's name.
 
     The provider `demo` is there without a table.
     """
@@ -49,6 +48,11 @@ def resolve_kinds(tree: dict[str, object], kinds: Kinds) -> Resolution:
         kind = _resolve(found, path, table, kinds.channels, CHANNEL_GROUP)
         if kind is not None:
             _use_channel(found, path, table, kind)
+    for name, table in named_tables(tree, "plugins").items():
+        path = ("plugins", name)
+        plugin = _resolve(found, path, table, kinds.plugins, PLUGIN_GROUP)
+        if plugin is not None:
+            _use_model(found, path, plugin.name, plugin.settings)
     for name, table in named_tables(tree, "providers").items():
         path = ("providers", name)
         provider = _resolve(found, path, table, kinds.providers, PROVIDER_GROUP)
@@ -75,9 +79,10 @@ def named_tables(tree: Mapping[str, object], group: str) -> dict[str, dict[str, 
 
 
 def is_off(tree: Mapping[str, object], path: KeyPath) -> bool:
-    """Whether a path is in a channel that is switched off: then it may lack what it needs."""
-    name = path[1] if len(path) > 1 and path[0] == "channels" else None
-    return name is not None and named_tables(tree, "channels").get(str(name), {}).get("enabled") is False
+    """Whether a path is in a channel or plug-in that is switched off: then it may lack what it needs."""
+    if len(path) < 2 or path[0] not in GROUPS:
+        return False
+    return named_tables(tree, str(path[0])).get(str(path[1]), {}).get("enabled") is False
 
 
 def _resolve(
@@ -108,13 +113,20 @@ def _refused(path: KeyPath, kind: object) -> str:
 
 
 def _use_channel(found: Resolution, path: KeyPath, table: Mapping[str, object], kind: ChannelKind) -> None:
-    if not issubclass(kind.settings, ChannelSettings):
-        text = f'kind "{kind.name}" is installed but broken: its settings are no ChannelSettings'
-        found.faults.append(Fault((*path, "kind"), text))
+    if not _use_model(found, path, kind.name, kind.settings):
         return
-    found.channels[str(path[-1])] = kind.settings
     for question in kind.questions:
         found.sources[*path, question.key] = question.help
     advice = library_advice(kind)
     if advice and table.get("enabled") is not False:
         found.faults.append(Fault(path, advice))
+
+
+def _use_model(found: Resolution, path: KeyPath, kind: str, model: type[BaseModel]) -> bool:
+    base = GROUPS[str(path[0])]
+    if not issubclass(model, base):
+        text = f'kind "{kind}" is installed but broken: its settings are no {base.__name__}'
+        found.faults.append(Fault((*path, "kind"), text))
+        return False
+    found.by_kind[path] = model
+    return True

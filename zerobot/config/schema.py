@@ -1,4 +1,4 @@
-"""The whole configuration as models; a channel's own keys are the model of its kind."""
+"""The whole configuration as models; the own keys of a channel or plug-in are the model of its kind."""
 
 import re
 from typing import Annotated, Literal
@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from zerobot.core.access import Autonomy
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.places import Identity
+from zerobot.core.plugin import PluginSettings
 from zerobot.core.settings import Duration, FilePath, FromFile, Paths, Secret, Section, Text, Texts, web_address
 
 DEFAULT_AGENT = "default"
@@ -316,6 +317,11 @@ class Settings(BaseSettings):
     security: SecuritySettings = Field(default_factory=SecuritySettings, description="What tools may do.")
     memory: MemorySettings = Field(
         default_factory=MemorySettings, description="What is remembered beyond a conversation."
+    )
+    plugins: dict[str, SerializeAsAny[PluginSettings]] = Field(
+        default_factory=dict,
+        description="Packages that add tools, hooks and guards: a table [plugins.NAME] each; without one an installed "
+        "package does nothing.",
     )
 
     @classmethod

@@ -11,27 +11,31 @@ from pydantic.fields import FieldInfo
 from zerobot.config.keys import KeyPath
 from zerobot.config.schema import Settings
 from zerobot.core.channel_settings import ChannelSettings
+from zerobot.core.plugin import PluginSettings
 from zerobot.core.settings import FromFile, format_duration, format_size, parse_duration, parse_size
 
 FILE = "_file"
 """`KEY_file` names the file that holds what `KEY` would."""
+
+GROUPS: Mapping[str, type[BaseModel]] = {"channels": ChannelSettings, "plugins": PluginSettings}
+"""The groups of tables whose keys depend on their kind, and the keys that all tables of a group have."""
 
 _WRITERS: dict[object, Callable[[Any], str]] = {parse_duration: format_duration, parse_size: format_size}
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The models of a document: the schema's own, and for each channel the one of its kind."""
+    """The models of a document: the schema's own, and for each channel and plug-in the one of its kind."""
 
-    channels: Mapping[str, type[BaseModel]]
-    """By the name of the table; a channel whose kind is not known is missing."""
+    by_kind: Mapping[KeyPath, type[BaseModel]]
+    """By the path of the table; one whose kind is not known is missing."""
 
     def at(self, path: KeyPath) -> object:
         """The type that a path must have: a model, `dict[str, ...]`, or whatever a field is annotated with."""
         here: object = Settings
         for depth, part in enumerate(path):
-            if depth == 1 and path[0] == "channels":
-                here = self.channels.get(str(part), ChannelSettings)
+            if depth == 1 and path[0] in GROUPS:
+                here = self.by_kind.get(path[:2], GROUPS[str(path[0])])
             elif isinstance(here, type) and issubclass(here, BaseModel):
                 here = here.model_fields[str(part)].annotation if part in here.model_fields else None
             else:

@@ -28,6 +28,7 @@ from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import ChannelIntake
 from zerobot.daemon.logs import stderr_log
 from zerobot.daemon.parts import Foundation, Parts, build_parts
+from zerobot.daemon.plugins import open_plugins
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.redact import Redactor
@@ -88,6 +89,7 @@ async def run_daemon(
                 state=state,
                 database=database,
                 channels=_open_channels(config, only_channels, extra_channels or {}, services),
+                plugin=open_plugins(config, http, clock, log),
                 http=http,
                 redactor=redactor,
                 clock=clock,
@@ -103,6 +105,7 @@ async def run_daemon(
                     # A platform that is gone must not keep the others open.
                     with fenced(log, "channel.close_failed", "warning", channel=each.name):
                         await each.channel.close()
+                await foundation.plugin.close()
     log("daemon.stopped")
 
 

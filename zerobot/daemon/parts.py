@@ -1,7 +1,7 @@
 """The daemon's long-lived parts, wired to each other. Built once; nothing of it is global."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from zerobot.core.hooks import Hooks
 from zerobot.core.ids import ConversationId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
+from zerobot.core.plugin import Plugin
 from zerobot.core.provider_kind import ProviderServices
 from zerobot.core.terminal import TakesTerminals
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Tool
@@ -29,6 +30,7 @@ from zerobot.daemon.intake import IntakeWires
 from zerobot.daemon.kits import KitMaker
 from zerobot.daemon.memory_parts import MemoryParts, memory_parts
 from zerobot.daemon.models import Models
+from zerobot.daemon.plugins import tools_by_name
 from zerobot.daemon.result_files import ResultFiles
 from zerobot.daemon.result_redaction import RedactResults
 from zerobot.daemon.routing import OperatorRules
@@ -73,6 +75,8 @@ class Foundation:
     """Locked."""
     database: Database
     channels: Mapping[str, OpenChannel]
+    plugin: Plugin
+    """All plug-ins, as one."""
     http: HttpClients
     redactor: Redactor
     """Knows the configured secrets."""
@@ -113,7 +117,7 @@ def build_parts(foundation: Foundation) -> Parts:
     models = Models(foundation.config, services, lambda: costs.catalogue)
     files = GuardedFiles(policy.bounds)
     memory = memory_parts(foundation.config, database, clock, log)
-    tools = (*builtin_tools(files, ShellSettings(), clock), *memory.tools)
+    tools = tools_by_name([*builtin_tools(files, ShellSettings(), clock), *memory.tools, *foundation.plugin.tools])
     _warn(foundation, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
@@ -158,6 +162,7 @@ def build_parts(foundation: Foundation) -> Parts:
         wake=wake,
         command=lane.begin,
         interrupt=dispatcher.interrupt,
+        guards=shared.guards,
         press=desk.press,
         notice=notice,
         move=moved,
@@ -178,7 +183,7 @@ def build_parts(foundation: Foundation) -> Parts:
     )
 
 
-def _warn(foundation: Foundation, policy: AccessPolicy, tools: Sequence[Tool]) -> None:
+def _warn(foundation: Foundation, policy: AccessPolicy, tools: Mapping[str, Tool]) -> None:
     for text in start_warnings(foundation.config, policy, tools):
         foundation.log("config.warning", level="warning", text=text)
 
@@ -190,7 +195,7 @@ def _shared_kit(
     desk: ApprovalDesk,
     costs: Costs,
     files: GuardedFiles,
-    tools: Sequence[Tool],
+    tools: Mapping[str, Tool],
     memory: MemoryParts,
 ) -> TurnKit:
     """What the kits of all turns have in common; route, prompt, tools and limits are those of no agent yet."""
@@ -200,20 +205,32 @@ def _shared_kit(
         summaries=Summaries(foundation.database, clock),
         route=NO_ROUTE,
         system="",
-        tools={tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)},
+        tools=tools,
         limits=TurnLimits(),
         access=access,
         operators=desk,
         fetch=AttachmentFetcher(_bare(foundation), files, _attachment_limits(foundation), log),
         receipt_key=foundation.state.secret("receipts"),
-        hooks=Hooks(finalize=(RedactResults(foundation.redactor),)),
-        guards=Guards(streams=(StreamPost(guard=LeakGuard(foundation.redactor)),)),
+        hooks=_hooks(foundation),
+        guards=_guards(foundation),
         save_result=ResultFiles(files, log),
         recall=memory.recall,
         cost=costs.of_turn,
         clock=clock,
         log=log,
     )
+
+
+def _hooks(foundation: Foundation) -> Hooks:
+    """Those of the plug-ins; the redactor is the last that sees a result, whatever they put into it."""
+    hooks = foundation.plugin.hooks
+    return replace(hooks, finalize=(*hooks.finalize, RedactResults(foundation.redactor)))
+
+
+def _guards(foundation: Foundation) -> Guards:
+    """Those of the plug-ins; the leak guard is the last that sees a stream, whatever they put into it."""
+    guards = foundation.plugin.guards
+    return replace(guards, streams=(*guards.streams, StreamPost(guard=LeakGuard(foundation.redactor))))
 
 
 def _books(database: Database, clock: Clock) -> CommandBooks:
@@ -265,17 +282,15 @@ def _desk_wires(
     foundation: Foundation,
     books: CommandBooks,
     delivery: Delivery,
-    tools: Sequence[Tool],
+    tools: Mapping[str, Tool],
     wake: Callable[[ConversationId], None],
 ) -> DeskWires:
-    by_name = {tool.name: tool for tool in tools}
-
     def draw(approval: Approval) -> ApprovalPrompt:
         return approval_prompt(approval, foundation.redactor, foundation.clock.now())
 
     def pattern(approval: Approval) -> str | None:
         try:
-            return grant_pattern(approval.tool, by_name[approval.tool].resolve(approval.arguments))
+            return grant_pattern(approval.tool, tools[approval.tool].resolve(approval.arguments))
         except (KeyError, BadArgumentsError, BlockedByToolError):
             return None
 

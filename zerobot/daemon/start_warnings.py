@@ -1,33 +1,32 @@
 """What an owner should hear at the start: settings that contradict each other or do nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from zerobot.config.loader import LoadedConfig
-from zerobot.core.tools import Tool
 from zerobot.daemon.access_state import configured_policy
 from zerobot.daemon.clock import SystemClock
 from zerobot.security.commands import read_command
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy, policy_faults
 from zerobot.security.redact import too_short
+from zerobot.tools.memory_tools import NAMES as MEMORY_TOOLS
 from zerobot.tools.registry import builtin_tools, unused_patterns
 from zerobot.tools.shell import ShellSettings
 
 
-def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Sequence[Tool]) -> Iterator[str]:
-    """Sentences about settings that are valid one by one but not together; the daemon starts all the same."""
+def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Collection[str]) -> Iterator[str]:
+    """Sentences about settings that are valid one by one but not together; the daemon starts all the same.
+
+    Args:
+        config: The settings.
+        policy: What they mean for access.
+        tools: The names of all tools; empty: not known, so that nothing is said of names.
+    """
     settings = config.settings
     yield from policy_faults(policy, settings.security.allowed_commands)
     yield from _unread_commands(settings.security.allowed_commands)
-    for name, agent in {
-        "agent": settings.agent,
-        **{f"agents.{name}": each for name, each in settings.agents.items()},
-    }.items():
-        for pattern in unused_patterns(tools, agent.tools):
-            yield f"{name}.tools: no tool is called {pattern!r}"
-    for key in ("auto_approve", "always_ask", "denied_tools"):
-        for pattern in unused_patterns(tools, getattr(settings.security, key)):
-            yield f"security.{key}: no tool is called {pattern!r}"
+    if tools:
+        yield from _unused_names(config, tools)
     if too_short(value for _, value in config.secrets):
         yield "a configured secret is so short that it cannot be recognised, and so not masked, in logs and results"
 
@@ -35,8 +34,23 @@ def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Sequence[T
 def foreseen(config: LoadedConfig) -> list[str]:
     """The same before a start, for `zerobot config check`."""
     policy = configured_policy(config, [config.state_dir, *config.secret_files])
-    tools = builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())
-    return list(start_warnings(config, policy, tools))
+    tools = [tool.name for tool in builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())]
+    if config.settings.memory.enabled:
+        tools += MEMORY_TOOLS
+    # What plug-ins add is known only once they are open.
+    more = any(table.enabled for table in config.settings.plugins.values())
+    return list(start_warnings(config, policy, () if more else tools))
+
+
+def _unused_names(config: LoadedConfig, tools: Collection[str]) -> Iterator[str]:
+    settings = config.settings
+    agents = {"agent": settings.agent, **{f"agents.{name}": each for name, each in settings.agents.items()}}
+    for name, agent in agents.items():
+        for pattern in unused_patterns(tools, agent.tools):
+            yield f"{name}.tools: no tool is called {pattern!r}"
+    for key in ("auto_approve", "always_ask", "denied_tools"):
+        for pattern in unused_patterns(tools, getattr(settings.security, key)):
+            yield f"security.{key}: no tool is called {pattern!r}"
 
 
 def _unread_commands(lines: Sequence[str]) -> Iterator[str]:

@@ -86,6 +86,9 @@ class ForgetArguments(Arguments):
     scope: Scope | None = Field(default=None, description=_SCOPE_HELP)
 
 
+NAMES = ("forget", "recall", "remember")
+
+
 def memory_tools(backend: MemoryBackend, scope_of: ScopeOf) -> tuple[Tool, ...]:
     """The three tools, over one backend.
 

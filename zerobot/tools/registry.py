@@ -23,7 +23,7 @@ def selected(tools: Iterable[Tool], patterns: Sequence[str]) -> tuple[Tool, ...]
     return tuple(tool for tool in tools if any(fnmatchcase(tool.name, pattern) for pattern in patterns))
 
 
-def unused_patterns(tools: Iterable[Tool], patterns: Sequence[str]) -> list[str]:
-    """Patterns that fit no tool: most likely misspelt, which an owner should hear."""
-    names = [tool.name for tool in tools]
+def unused_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Patterns that fit no tool's name: most likely misspelt, which an owner should hear."""
+    names = list(names)
     return [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
