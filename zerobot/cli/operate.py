@@ -106,7 +106,13 @@ async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str
     with state.lock(now=clock.now(), command=f"zerobot {method}"):
         async with open_database(state.database_path) as database:
             costs = Costs(loaded, UsageLog(database))
-            operations = Operations(database=database, effects=NoEffects(database), costs=costs, clock=clock)
+            operations = Operations(
+                database=database,
+                effects=NoEffects(database),
+                costs=costs,
+                receipt_key=state.receipt_key,
+                clock=clock,
+            )
             operation = operations.table().get(method)
             if operation is None:
                 raise OperationError(f"there is no operation {method!r}")

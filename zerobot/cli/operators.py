@@ -211,6 +211,18 @@ def audit(
     say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
 
 
+def receipt(context: typer.Context, receipt: str, *, json: AsJson = False) -> None:
+    """Check a receipt: which tool call it vouches for, or that it is forged; exit 1 if it proves nothing."""
+    result = ask(context, "receipt", {"receipt": receipt.strip(" []").removeprefix("receipt:").strip()})
+    if json:
+        say(as_json(result))
+        return
+    say(f"genuine: made at {result['made_at']} for call {result['call']} of turn {result['turn']}")
+    say(f"tool: {escape(str(result['tool']))}, outcome: {result['outcome']}")
+    say(f"arguments: {escape(as_json(result['arguments']))}")
+    say(f"the model read: {escape(str(result['text']))}")
+
+
 def backup(context: typer.Context, path: Path) -> None:
     """Write a consistent copy of the database to PATH, also while the daemon works."""
     result = ask(context, "backup", {"path": str(path.expanduser().absolute())})

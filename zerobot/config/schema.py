@@ -274,6 +274,10 @@ class SecuritySettings(Section):
         description="Whether calls that send or fetch ask once the turn has read what somebody else wrote, over "
         "grants too; ignore: the other rules alone decide.",
     )
+    show_receipts: bool = Field(
+        default=False,
+        description="Whether the receipts of a turn's tool calls stand below its reply; `zerobot receipt` checks one.",
+    )
     sandbox: Literal["auto", "off"] = Field(
         default="auto", description="auto: commands run in the best sandbox that this machine has; off: in none."
     )

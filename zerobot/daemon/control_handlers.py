@@ -43,7 +43,11 @@ def control_handlers(parts: Parts) -> dict[str, Handler]:
     foundation = parts.foundation
     costs = Costs(foundation.config, parts.books.usage)
     operations = Operations(
-        database=foundation.database, effects=DaemonEffects(parts), costs=costs, clock=foundation.clock
+        database=foundation.database,
+        effects=DaemonEffects(parts),
+        costs=costs,
+        receipt_key=foundation.state.receipt_key,
+        clock=foundation.clock,
     )
     handlers = {name: _handler(operation) for name, operation in operations.table().items()}
 

@@ -19,6 +19,7 @@ from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.control import Params, Result
 from zerobot.daemon.costs import Costs
+from zerobot.daemon.receipts import check_receipt
 from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
@@ -101,6 +102,7 @@ class Operations:
     database: Database
     effects: Effects
     costs: Costs
+    receipt_key: Callable[[], bytes]
     clock: Clock
 
     def table(self) -> dict[str, Operation]:
@@ -125,6 +127,7 @@ class Operations:
             "memory.add": self._remember,
             "usage": self._usage,
             "audit": self._audit,
+            "receipt": self._receipt,
             "freeze": self._freeze,
             "backup": self._backup,
         }
@@ -289,6 +292,9 @@ class Operations:
             for each in await Audit(self.database, self.clock).latest(_number(params, "limit", default=50))
         ]
         return {"entries": rows}
+
+    async def _receipt(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+        return await check_receipt(self.database, self.receipt_key, _text(params, "receipt"))
 
     async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         frozen = params.get("frozen") is True

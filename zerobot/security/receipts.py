@@ -51,6 +51,11 @@ def verify_receipt(receipt: str, claim: ReceiptClaim, key: bytes) -> bool:
     return str(milliseconds) == stamp and hmac.compare_digest(mac, _mac(claim, key, milliseconds))
 
 
+def made_at(receipt: str) -> datetime:
+    """When a receipt that has been verified was made, in UTC."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + int(receipt.split("-")[1]) * _MILLISECOND
+
+
 _MILLISECOND = datetime(1970, 1, 1, 0, 0, 0, 1000, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
 
 

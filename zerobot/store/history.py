@@ -47,6 +47,11 @@ CALLS = """
     FROM tool_calls WHERE message_id IN (SELECT value FROM json_each(:messages))
     ORDER BY message_id, position
 """
+# No index: a person asks for it, rarely.
+RECEIVED = """
+    SELECT id, conversation_id, turn_id, position, wire_id, name, arguments, raw_arguments, state, code, result, receipt
+    FROM tool_calls WHERE receipt = :receipt AND state = 'finished'
+"""
 NEVER_FINISHED = ToolResult(
     code=ResultCode.INTERRUPTED,
     text="This call was interrupted; whether it took effect is not known. Do not assume that it did.",
@@ -78,6 +83,12 @@ def load_history(db: sqlite3.Connection, conversation: ConversationId, turn: Tur
     for row in db.execute(CALLS, {"messages": answers}):
         by_message.setdefault(row["message_id"], []).append(call_of(row))
     return History(project([message_of(row, by_message.get(row["id"], ())) for row in rows]), earlier)
+
+
+def call_with_receipt(db: sqlite3.Connection, receipt: str) -> tuple[ConversationId, TurnId, RecordedCall] | None:
+    """Find the call whose result has this receipt; None when none is on record."""
+    row = db.execute(RECEIVED, {"receipt": receipt}).fetchone()
+    return None if row is None else (ConversationId(row["conversation_id"]), TurnId(row["turn_id"]), call_of(row))
 
 
 def _earlier(view: sqlite3.Row) -> Earlier:

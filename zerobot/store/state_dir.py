@@ -99,6 +99,14 @@ class StateDir:
         finally:
             os.close(handle)
 
+    def receipt_key(self) -> bytes:
+        """The key that receipts of tool results are made with.
+
+        Raises:
+            StorageError: see `secret`.
+        """
+        return self.secret("receipts")
+
     def secret(self, name: str) -> bytes:
         """A key of 32 random bytes that is made at first use and stays the same; who asks holds the lock.
 

@@ -1,7 +1,7 @@
 """How a turn ends: the last message, the results that are missing, the reply and the one final, in one commit."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zerobot.core.errors import ProviderError, StorageError, ZerobotError
@@ -257,16 +257,19 @@ class Ender:
     ) -> TurnEnd:
         turn, progress = self._turn, self._progress
         said = self._transcript.text_since(turn.id, turn.settled_seq)
-        text = join_texts([turn.preface, said, message.text if message else "", notice])
         stored = None if message is None or message.says_nothing else message
+        closed = {call.id: await self._settled(call, result) for call, result in results}
+        calls = self._calls(stored, closed)
+        receipts = notices.receipts(calls) if self._kit.show_receipts else ""
+        text = join_texts([turn.preface, said, message.text if message else "", notice, receipts])
         ending = Ending(
             outcome=OUTCOMES[reason],
             reason=reason,
             reply=text,
             error_code=error.code if error else "",
-            results=tuple([(call.id, await self._settled(call, result)) for call, result in results]),
+            results=tuple(closed.items()),
         )
-        final = self._planned = self._final(text, ending, stored, error)
+        final = self._planned = self._final(ending, calls, error)
         reply = await self._kit.turns.finish(turn, ending, stored, progress.pending, progress.steps)
         progress.recorded()
         if reply is None and ending.reply:
@@ -293,19 +296,26 @@ class Ender:
         await self._log(final)
         return TurnEnd(final, reply)
 
-    def _final(self, text: str, ending: Ending, stored: AssistantMessage | None, error: TurnError | None) -> Final:
-        results = dict(ending.results)
+    def _calls(
+        self, stored: AssistantMessage | None, closed: Mapping[CallId, ToolResult]
+    ) -> list[tuple[RecordedCall, ToolResult]]:
+        """All calls of the turn with their results, those of its last message included."""
         calls = [*self._transcript.calls(self._turn.id), *(stored.calls if stored else ())]
+        return [(call, call.result or closed[call.id]) for call in calls]
+
+    def _final(
+        self, ending: Ending, calls: Sequence[tuple[RecordedCall, ToolResult]], error: TurnError | None
+    ) -> Final:
         attempts = [*self._progress.attempts, *self._progress.pending]
         return Final(
             turn=self._turn.id,
-            text=text,
+            text=ending.reply,
             reason=ending.reason,
             outcome=ending.outcome,
             steps=self._progress.steps,
             usage=self._turn.usage + total(attempts),
             failed_usage=self._turn.failed_usage + total([a for a in attempts if a.failed]),
-            calls=tuple(_summary(call, results) for call in calls),
+            calls=tuple(CallSummary(id=call.id, name=call.name, code=result.code) for call, result in calls),
             error=error,
         )
 
@@ -344,11 +354,6 @@ def final_of_superseded(turn: Turn) -> Final:
 def total(attempts: Sequence[AttemptUsage]) -> Usage:
     """The tokens of some model calls."""
     return sum((attempt.usage for attempt in attempts if attempt.usage), start=Usage())
-
-
-def _summary(call: RecordedCall, results: dict[CallId, ToolResult]) -> CallSummary:
-    result = call.result or results[call.id]
-    return CallSummary(id=call.id, name=call.name, code=result.code)
 
 
 def answer_message(turn: Turn, answer: ModelAnswer) -> AssistantMessage:

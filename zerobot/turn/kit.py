@@ -196,6 +196,8 @@ class TurnKit:
     guards: Guards = NO_GUARDS
     strays: StrayTasks = field(default_factory=StrayTasks)
     unrecorded: UnrecordedUsage = field(default_factory=UnrecordedUsage)
+    show_receipts: bool = False
+    """Whether people read the receipts of a turn's calls below its reply."""
     save_result: SaveResult | None = None
     """None: what is too long is cut in its middle."""
     cost: CostOf = unpriced

@@ -1,6 +1,8 @@
 """What the engine says in its own name: to people (Markdown), and to the model in the results that it writes itself."""
 
-from zerobot.core.messages import ResultCode, ToolResult
+from collections.abc import Sequence
+
+from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
 
 CUT = "_(The answer was cut off at the model's length limit. Say “go on” for the rest.)_"
 FILTERED = "The model's provider blocked this answer (content filter). Please put it differently."
@@ -43,6 +45,12 @@ REPEATS_OPTIONS = (
     "or tell the user what you cannot find out.]"
 )
 REPEATS_ANSWER_NOW = "[Stop calling tools: you repeat yourself. Answer the user now from what you have.]"
+
+
+def receipts(calls: Sequence[tuple[RecordedCall, ToolResult]]) -> str:
+    """What calls came to, each with the receipt that shows it; empty when there are none."""
+    lines = [f"- {call.name}, {result.code.value}: `{result.receipt}`" for call, result in calls if result.receipt]
+    return "\n".join(["_Receipts (an operator can check them):_", "", *lines]) if lines else ""
 
 
 def saved(characters: int, path: str, preview: str) -> str:
