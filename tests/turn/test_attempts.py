@@ -78,7 +78,7 @@ async def test_a_lasting_error_is_tried_once(house: House, error: ProviderError)
     assert (final.reason, final.outcome, len(house.model.requests)) == (StopReason.ERROR, Outcome.FAILED, 1)
     assert final.error is not None
     assert final.error.code == error.code
-    assert final.text == notices.ERROR_MARK + error.user_text
+    assert final.text == notices.failure(error.user_text, final.turn)
     await house.user.says("again")
     assert house.finals[1].text == "ok"
 
@@ -125,7 +125,7 @@ async def test_an_error_after_rounds_keeps_them(house: House) -> None:
     assert [each.code for each in final.calls] == [ResultCode.OK]
     assert final.error is not None
     assert final.error.code == "overloaded"
-    assert final.text == f"Look.\n\n{notices.ERROR_MARK}{ProviderError.user_text}"
+    assert final.text == f"Look.\n\n{notices.failure(ProviderError.user_text, final.turn)}"
     assert not any(word in final.text for word in ("internal", "sk-", "Traceback"))
     await house.user.says("again")
     assert house.model.last_request.lines == ["U:hi", "A:Look.[c1]", "R c1=a", "U:again"]
@@ -184,4 +184,4 @@ async def test_a_bug_ends_the_turn_with_a_word(house: House) -> None:
     await house.user.says("hi")
     final = house.finals[0]
     assert final.reason is StopReason.ERROR
-    assert final.text == notices.ERROR_MARK + notices.INTERNAL.format(turn=final.turn)
+    assert final.text == notices.failure(notices.INTERNAL, final.turn)

@@ -234,7 +234,7 @@ async def test_a_held_answer_that_fails_is_dropped(house: House) -> None:
     await house.user.says("hi")
     assert shown(house) == []
     assert await house.history() == ["U:hi"]
-    assert await house.replies() == [notices.ERROR_MARK + ProviderError.user_text]
+    assert await house.replies() == [notices.failure(ProviderError.user_text, house.finals[0].turn)]
 
 
 async def test_a_stop_drops_what_is_held(house: House) -> None:

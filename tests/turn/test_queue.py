@@ -99,7 +99,7 @@ async def test_a_damaged_row_costs_its_turn_and_not_the_queue(house: House) -> N
     assert final.error is not None
     assert (final.reason, final.text) == (
         StopReason.ERROR,
-        notices.ERROR_MARK + notices.INTERNAL.format(turn=final.turn),
+        notices.failure(notices.INTERNAL, final.turn),
     )
     await house.other("bob").says("hi")
     await house.engine.conversations.reset(await house.user.conversation())

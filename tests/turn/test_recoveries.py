@@ -74,7 +74,7 @@ async def test_an_overflow_is_mended_three_times_and_not_forever(house: House) -
     await house.user.says("hi")
     assert house.finals[0].error is not None
     assert house.finals[0].error.code == "context_overflow"
-    assert await house.replies() == [notices.ERROR_MARK + ContextOverflowError.user_text]
+    assert await house.replies() == [notices.failure(ContextOverflowError.user_text, house.finals[0].turn)]
     house.model.answers(fails(TOO_LONG), says("ok"))
     await house.user.says("again")
     assert house.finals[1].text == "ok"

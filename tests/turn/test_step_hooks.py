@@ -62,7 +62,7 @@ async def test_a_step_that_is_blocked_is_not_opened(house: House) -> None:
     assert (final.reason, final.outcome, final.steps) == (StopReason.ERROR, Outcome.FAILED, 1)
     assert final.error is not None
     assert final.error.code == "blocked_by_hook"
-    assert await house.replies() == [notices.ERROR_MARK + "The budget is used up."]
+    assert await house.replies() == [notices.failure("The budget is used up.", final.turn)]
     assert await house.history() == ["U:hi", "A:[c1]", "R c1=a"]
     assert len(house.seen(StepStarted)) == 1
 
@@ -75,7 +75,7 @@ async def test_a_failing_hook_before_a_step_fails_the_turn(house: House, said: o
     await house.user.says("hi")
     assert house.finals[0].error is not None
     assert house.finals[0].error.code == "hook_failed"
-    assert await house.replies() == [notices.ERROR_MARK + notices.HOOK_BROKE]
+    assert await house.replies() == [notices.failure(notices.HOOK_BROKE, house.finals[0].turn)]
     await house.user.says("again")
     assert house.finals[1].text == "ok"
 
@@ -143,7 +143,7 @@ async def test_a_failing_hook_at_the_end_fails_the_turn_and_keeps_the_answer(hou
     await house.user.says("hi")
     final = house.finals[0]
     assert (final.reason, final.usage.output_tokens) == (StopReason.ERROR, 3)
-    assert await house.replies() == ["fine\n\n" + notices.ERROR_MARK + notices.HOOK_BROKE]
+    assert await house.replies() == ["fine\n\n" + notices.failure(notices.HOOK_BROKE, final.turn)]
     assert await house.history() == ["U:hi", "A:fine"]
 
 

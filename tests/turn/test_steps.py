@@ -208,7 +208,7 @@ async def test_text_of_a_failed_turn_that_people_saw_is_kept(house: House) -> No
     stored = (await house.messages()).messages[1]
     assert isinstance(stored, AssistantMessage)
     assert (stored.text, stored.partial) == ("Hel", True)
-    assert stored.notice.startswith(notices.ERROR_MARK)
+    assert stored.notice == notices.failure(ProviderError.user_text, stored.turn)
     assert await house.replies() == [f"Hel\n\n{stored.notice}"]
 
 

@@ -155,7 +155,7 @@ class Ender:
     async def refused_by_hook(self, error: HookError, answer: ModelAnswer | None = None) -> TurnEnd:
         """A hook said no to a step, or failed; `answer` is what the model said before, if that is not stored yet."""
         message = answer_message(self._turn, answer) if answer else None
-        return await self._failed(notices.ERROR_MARK + error.user_text, TurnError(error.code, str(error)), message)
+        return await self._failed(error.user_text, TurnError(error.code, str(error)), message)
 
     async def paused(self, reply: ReplyId | None, cause: StopCause | None) -> TurnEnd:
         """The turn waits for operators, unless its user stopped it while the pause was being stored."""
@@ -179,12 +179,11 @@ class Ender:
     async def pause_not_saved(self) -> TurnEnd:
         """An approval was needed and the pause could not be stored."""
         error = TurnError("storage", "the pause could not be saved")
-        return await self._failed(notices.ERROR_MARK + StorageError.user_text, error)
+        return await self._failed(StorageError.user_text, error)
 
     async def model_failed(self, error: ProviderError) -> TurnEnd:
         """No model answered."""
-        notice = notices.ERROR_MARK + error.user_text
-        return await self._failed(notice, TurnError(error.code, str(error)))
+        return await self._failed(error.user_text, TurnError(error.code, str(error)))
 
     async def blocked(self, blocked: TextBlockedError) -> TurnEnd:
         """A guard has blocked the answer: what people read in its place is stored, with a note of the reason."""
@@ -205,10 +204,8 @@ class Ender:
             return await self._tell(self._planned, None)
         await self._take_back("failed")
         await self._reload()
-        words = notices.INTERNAL.format(turn=self._turn.id)
-        if isinstance(error, ZerobotError):
-            words = error.user_text
-        return await self._failed(notices.ERROR_MARK + words, TurnError("internal", f"{type(error).__name__}: {error}"))
+        words = error.user_text if isinstance(error, ZerobotError) else notices.INTERNAL
+        return await self._failed(words, TurnError("internal", f"{type(error).__name__}: {error}"))
 
     async def _take_back(self, reason: str) -> None:
         """Withdraw what the turn has just asked for, if it is paused."""
@@ -230,7 +227,8 @@ class Ender:
         message = AssistantMessage(seq=0, turn=self._turn.id, text=notice)
         return await self._finish(StopReason.RESTARTED, message, results=self._close(notices.FAILED_BEFORE))
 
-    async def _failed(self, notice: str, error: TurnError, message: AssistantMessage | None = None) -> TurnEnd:
+    async def _failed(self, words: str, error: TurnError, message: AssistantMessage | None = None) -> TurnEnd:
+        notice = notices.failure(words, self._turn.id)
         results = self._close(notices.FAILED_BEFORE)
         message = self._partial(notice) if message is None else replace(message, notice=notice)
         return await self._finish(StopReason.ERROR, message, notice=notice, results=results, error=error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from zerobot.core.ids import TurnId
 from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
 
 CUT = "_(The answer was cut off at the model's length limit. Say “go on” for the rest.)_"
@@ -22,7 +23,7 @@ REPEATED_SILENT = (
 )
 RESTARTED = "I was restarted twice while I worked on this, so I let it be. Please ask again if you still need it."
 TOOL_ENDED = "_(Done.)_"
-INTERNAL = "Something went wrong on my side ({turn}); it is in the log. Please try again."
+INTERNAL = "Something went wrong on my side; it is in the log. Please try again."
 STILL_TRYING = "The model does not answer yet; I am still trying."
 SHORTENING = "This conversation is too long for the model; I am shortening it."
 UNGUARDED = (
@@ -31,7 +32,6 @@ UNGUARDED = (
 GUARD_BROKE = "I could not check this text, so it is withheld. Please try again."
 WITHHELD_ANSWER = "The answer was withheld by a guard ({code}); people read this instead."
 HOOK_BROKE = "Something that has to look at this request failed, so I stopped."
-ERROR_MARK = "⚠️ "
 
 CLOSING_REQUEST = (
     "You can call no more tools for this request: all its steps are used, or you repeated the same call too often. "
@@ -45,6 +45,11 @@ REPEATS_OPTIONS = (
     "or tell the user what you cannot find out.]"
 )
 REPEATS_ANSWER_NOW = "[Stop calling tools: you repeat yourself. Answer the user now from what you have.]"
+
+
+def failure(words: str, turn: TurnId) -> str:
+    """A turn failed: what people read of it, with the id by which the log and the operator know it."""
+    return f"⚠️ {words} ({turn})"
 
 
 def receipts(calls: Sequence[tuple[RecordedCall, ToolResult]]) -> str:
