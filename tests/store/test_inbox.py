@@ -112,7 +112,7 @@ async def test_a_command_is_answered_in_the_commit_that_ends_it(inbox: Inbox, da
     assert [tuple(row) for row in replies] == [("queued", "You are Ann.")]
 
 
-def edit(text: str | None, *, sender: Identity = ANN, message: str = "m1") -> EnvelopeEdit:
+def edit(text: str | None, *, sender: Identity | None = ANN, message: str = "m1") -> EnvelopeEdit:
     return EnvelopeEdit(place=PLACE, sender=sender, message_id=message, text=text)
 
 
@@ -129,6 +129,16 @@ async def test_a_deleted_message_is_cancelled(inbox: Inbox, database: Database) 
     assert await inbox.edit(edit(None))
     assert await stored(database) == [("e1", "cancelled", "")]
     assert not await inbox.edit(edit("back"))
+
+
+async def test_a_deletion_by_nobody_in_particular_counts_and_a_change_does_not(
+    inbox: Inbox, database: Database
+) -> None:
+    """Some platforms say only which message is gone; what a message says, its author alone decides."""
+    await inbox.accept(envelope(), EVERYONE, is_command=False)
+    assert not await inbox.edit(edit("x", sender=None))
+    assert await inbox.edit(edit(None, sender=None))
+    assert await stored(database) == [("e1", "cancelled", "")]
 
 
 async def test_nobody_else_changes_a_message(inbox: Inbox, database: Database) -> None:

@@ -78,7 +78,8 @@ class EnvelopeEdit:
     """A person changed (or, with `text` None, deleted) a message that he had sent."""
 
     place: Place
-    sender: Identity
+    sender: Identity | None
+    """None: the platform does not say whose message was deleted; it lets authors and moderators do that."""
     message_id: str
     text: str | None
 

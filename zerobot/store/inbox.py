@@ -54,7 +54,7 @@ _WAITING_COUNT = "SELECT count(*) FROM inbox WHERE conversation_id = :conversati
 _EDITABLE = """
     SELECT i.id, i.envelope FROM inbox i JOIN conversations c ON c.id = i.conversation_id
     WHERE c.channel = :channel AND c.chat = :chat AND i.message_id = :message AND i.message_id <> ''
-        AND i.sender = :sender AND i.state = 'waiting'
+        AND (i.sender = :sender OR :anybody) AND i.state = 'waiting'
 """
 _REPLACE = "UPDATE inbox SET envelope = :envelope WHERE id = :id"
 _CANCEL = "UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = :id"
@@ -131,7 +131,11 @@ class Inbox:
 
     async def edit(self, edit: EnvelopeEdit) -> bool:
         """Change a message that still waits, or cancel it (text None); False: it doesn't, or somebody else wrote it."""
-        values = place_columns(edit.place) | {"message": edit.message_id, "sender": str(edit.sender)}
+        values = place_columns(edit.place) | {
+            "message": edit.message_id,
+            "sender": str(edit.sender),
+            "anybody": edit.sender is None and edit.text is None,
+        }
 
         def transaction(db: sqlite3.Connection) -> bool:
             rows = db.execute(_EDITABLE, values).fetchall()
