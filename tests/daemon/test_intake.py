@@ -47,6 +47,7 @@ class Desk:
             command=self.commands.append,
             interrupt=_no_interrupt,
             press=self._press,
+            may_press=self._press,
             notice=self._notice,
             move=self._move,
             alive=lambda channel, why: None,

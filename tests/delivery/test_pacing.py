@@ -1,7 +1,7 @@
 """The two budgets: what goes first, how often, and that nobody starves."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -124,6 +124,17 @@ def test_an_answer_waits_for_no_budget_but_for_the_platform() -> None:
     scheduler.ask(chat("b"), Priority.ANSWER)
     assert scheduler.grant(6.9) is not None
     assert scheduler.next_chance() == 7.0
+
+
+def test_where_a_platform_bears_no_bursts_answers_wait_too() -> None:
+    """The chat's number holds for everything there, and answers still go before finals and drafts."""
+    scheduler = Scheduler(replace(PACE, strict=True))
+    final = scheduler.ask(chat("a"), Priority.FINAL)
+    answers = [scheduler.ask(chat("a"), Priority.ANSWER) for _ in range(2)]
+    assert scheduler.grant(0.0) is answers[0]
+    assert scheduler.grant(0.9) is None
+    assert scheduler.grant(1.0) is answers[1]
+    assert scheduler.grant(2.0) is final
 
 
 def test_a_final_finds_room_among_many_drafts() -> None:

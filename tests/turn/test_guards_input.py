@@ -60,6 +60,7 @@ class Door:
             command=lambda command: self.told.append(f"command {command.envelope.text}"),
             interrupt=_no_interrupt,
             press=_no_press,
+            may_press=_no_question,
             notice=self._tell,
             move=_no_move,
             alive=lambda channel, why: None,
@@ -92,6 +93,10 @@ class Door:
 
 async def _no_press(press: ButtonPress) -> PressReply:
     return PressReply(PressOutcome.UNKNOWN, press.code)
+
+
+async def _no_question(press: ButtonPress) -> PressReply | None:
+    raise AssertionError(press)
 
 
 async def _no_move(old: Place, new_chat: str) -> None:

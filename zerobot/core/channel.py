@@ -84,6 +84,8 @@ class Pace:
         group_draft_interval: Seconds between edits of a draft in a group; None: as everywhere.
         group_calls: (calls, seconds): what one group takes; None: as every chat.
         is_group: Tells a group from a direct chat by its place; None: the platform makes no difference.
+        strict: The platform refuses each call above a chat's number. Else it bears short bursts, and a first answer
+            goes out at once.
     """
 
     draft_interval: float
@@ -92,6 +94,7 @@ class Pace:
     group_draft_interval: float | None = None
     group_calls: tuple[int, float] | None = None
     is_group: Callable[[Place], bool] | None = None
+    strict: bool = False
 
     def draft_interval_in(self, place: Place) -> float:
         """Seconds between edits of a draft in this place."""
@@ -135,6 +138,10 @@ class Intake(Protocol):
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Somebody pressed a button. Answers at once; the work that a decision starts goes on elsewhere."""
+        ...
+
+    async def may_press(self, press: ButtonPress) -> PressReply | None:
+        """Ask before a form is opened for a press: what the press would be refused with; None: it would count now."""
         ...
 
     async def moved(self, old: Place, new_chat: str) -> None:

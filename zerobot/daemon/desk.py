@@ -127,7 +127,21 @@ class ApprovalDesk:
             self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
             return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
 
-    async def _press(self, press: ButtonPress) -> PressReply:
+    async def may_press(self, press: ButtonPress) -> PressReply | None:
+        """What a press would be refused with, nothing being decided; None: it would count now."""
+        try:
+            approval = await self._meant(press)
+        except StorageError as error:
+            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
+            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
+        if isinstance(approval, PressReply):
+            return approval
+        if approval.state is ApprovalState.PENDING and approval.expires_at > self._wires.clock.now():
+            return None
+        return PressReply(PressOutcome.ALREADY, _too_late(approval))
+
+    async def _meant(self, press: ButtonPress) -> Approval | PressReply:
+        """The approval that is meant, if this presser may decide it; else what the presser is told."""
         # Who is no operator learns nothing, not even whether there is such a request.
         if not self._rules.is_operator(press.presser, press.place or Place(press.channel, "")):
             return PressReply(PressOutcome.NOT_OPERATOR, NOT_OPERATOR)
@@ -135,8 +149,12 @@ class ApprovalDesk:
         if approval is None:
             return PressReply(PressOutcome.UNKNOWN, UNKNOWN)
         refusal = await self._refusal(press, approval)
-        if refusal is not None:
-            return PressReply(PressOutcome.NOT_OPERATOR, refusal)
+        return approval if refusal is None else PressReply(PressOutcome.NOT_OPERATOR, refusal)
+
+    async def _press(self, press: ButtonPress) -> PressReply:
+        approval = await self._meant(press)
+        if isinstance(approval, PressReply):
+            return approval
         decided, granted, stray = await self._decide(press, approval)
         if stray is not None:
             self._board.settle_stray(approval.id, stray)

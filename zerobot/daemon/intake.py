@@ -34,6 +34,7 @@ class IntakeWires:
     interrupt: Callable[[ConversationId, InboxId], Awaitable[None]]
     """A newer input ends the running turn, where that is wanted."""
     press: Callable[[ButtonPress], Awaitable[PressReply]]
+    may_press: Callable[[ButtonPress], Awaitable[PressReply | None]]
     notice: Callable[[Place, str, str], Awaitable[object]]
     """(place, Markdown, the message that is answered)."""
     move: Callable[[Place, str], Awaitable[None]]
@@ -94,7 +95,7 @@ class ChannelIntake:
             await self._begin(envelope, accepted)
         return accepted.outcome
 
-    async def _ruling(self, text: str, place: Place, sender: Identity) -> Ruling | None:
+    async def _ruling(self, text: str, place: Place, sender: Identity | None) -> Ruling | None:
         """What the guards say of an input; None when there are none."""
         guards = self._wires.guards
         if not (guards.input or guards.required):
@@ -150,6 +151,12 @@ class ChannelIntake:
         """Decide a press; what it starts goes on elsewhere."""
         with self._fence("press.crashed"):
             return await self._wires.press(press)
+        return PressReply(PressOutcome.UNKNOWN, ZerobotError.user_text)
+
+    async def may_press(self, press: ButtonPress) -> PressReply | None:
+        """What a press would be refused with; None: it would count now."""
+        with self._fence("press.crashed"):
+            return await self._wires.may_press(press)
         return PressReply(PressOutcome.UNKNOWN, ZerobotError.user_text)
 
     async def moved(self, old: Place, new_chat: str) -> None:

@@ -164,6 +164,7 @@ def build_parts(foundation: Foundation) -> Parts:
         interrupt=dispatcher.interrupt,
         guards=shared.guards,
         press=desk.press,
+        may_press=desk.may_press,
         notice=notice,
         move=moved,
         alive=supervisor.alive,

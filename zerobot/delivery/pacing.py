@@ -30,8 +30,8 @@ class Priority(IntEnum):
 
     APPROVAL = 0
     ANSWER = 1
-    """The first message of a reply without a draft. People pace these by writing, and platforms bear such bursts: the
-    budgets count them and do not hold them back, only a window that the platform has asked for does."""
+    """The first message of a reply without a draft. People pace these by writing, and most platforms bear such bursts:
+    the budgets count them and do not hold them back, only a window that the platform has asked for does."""
     FINAL = 2
     OUTCOME = 3
     """A prompt that shows what was decided: the answer that the decision led to is wanted more."""
@@ -127,7 +127,7 @@ class Scheduler:
 
     def _free_at(self, ticket: Ticket) -> float:
         chat = self._chats.get(ticket.place.chat)
-        if ticket.priority is Priority.ANSWER:
+        if ticket.priority is Priority.ANSWER and not self._pace.strict:
             return max(self._held_until, chat.held_until if chat else 0.0)
         bot_calls, bot_seconds = self._pace.bot_calls
         allowed = _share(bot_calls, ticket.priority)

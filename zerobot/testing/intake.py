@@ -21,6 +21,7 @@ class RecordingIntake:
         connects: How often the channel gave a sign of life.
         breaks: Why its connection broke, each time.
         reply: The answer to each press.
+        refusal: The answer to each question whether a press would count; None: it would.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class RecordingIntake:
         self.connects = 0
         self.breaks: list[str] = []
         self.reply = PressReply(PressOutcome.APPROVED, "Approved.")
+        self.refusal: PressReply | None = None
         self._failures = 0
         self._open = asyncio.Event()
         self._open.set()
@@ -95,6 +97,11 @@ class RecordingIntake:
         self.presses.append(press)
         self._notify()
         return self.reply
+
+    async def may_press(self, press: ButtonPress) -> PressReply | None:
+        """Give the prepared answer; see `Intake`."""
+        del press
+        return self.refusal
 
     async def moved(self, old: Place, new_chat: str) -> None:
         """Remember a move; see `Intake`."""
