@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from httpx import create_ssl_context
 from telegram import Bot
 
+from channels._wire.pauses import Pauses
 from channels.telegram.buttons import view
 from channels.telegram.decode import PLATFORM
 from channels.telegram.files import Files
-from channels.telegram.pauses import Pauses
 from channels.telegram.receive import POLL_ANSWER_SECONDS, Receiver
 from channels.telegram.render import render
 from channels.telegram.request import BotRequest, quiet_loggers

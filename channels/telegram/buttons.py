@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from channels._text.measure import utf16_len
-from channels.telegram.units import MESSAGE_UNITS, slice_units
+from channels._text.prompt import as_text, line_text, shortened
+from channels.telegram.units import MESSAGE_UNITS
 from zerobot.core.approvals import ApprovalPrompt, PromptLine
 from zerobot.core.channel import MessageBody
 from zerobot.core.envelope import Button
@@ -19,8 +20,6 @@ _VERBS = {"a": Button.APPROVE, "g": Button.ALWAYS, "d": Button.DENY}
 _LABELS = {Button.APPROVE: "Approve", Button.ALWAYS: "Always in this chat", Button.DENY: "Deny"}
 _DATA_BYTES = 64
 _IN_FILE = "The whole request is in the file above."
-# A line that has to share a message with all the others keeps at least this much of itself, in UTF-16 units.
-_SHORTEST = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +58,20 @@ def view(prompt: ApprovalPrompt) -> PromptView:
     document = prompt.attachment
     lines = prompt.lines
     body = _body(lines)
-    if utf16_len(body.text) > MESSAGE_UNITS:
-        document = document or "\n".join(_as_text(line) for line in lines)
-        body = _body(_shortened(lines))
+    if not _fits(lines):
+        document = document or as_text(lines)
+        body = _body(shortened(lines, _fits, _IN_FILE))
     return PromptView(body, _rows(prompt) if prompt.open else (), document)
+
+
+def _fits(lines: Sequence[PromptLine]) -> bool:
+    return utf16_len(_body(lines).text) <= MESSAGE_UNITS
 
 
 def _rows(prompt: ApprovalPrompt) -> tuple[tuple[ButtonFace, ...], ...]:
     faces = {button: ButtonFace(_LABELS[button], f"{verb}:{prompt.approval}") for verb, button in _VERBS.items()}
     first = (faces[Button.APPROVE], faces[Button.DENY])
     return (first, (faces[Button.ALWAYS],)) if prompt.grantable else (first,)
-
-
-def _as_text(line: PromptLine) -> str:
-    return f"{line.label}: {line.text}" if line.label else line.text
-
-
-def _shortened(lines: Sequence[PromptLine]) -> list[PromptLine]:
-    """Cut the longest lines, as far as it takes for all of them to fit, and say where the rest is."""
-    note = PromptLine(kind="note", text=_IN_FILE)
-    room = MESSAGE_UNITS - utf16_len(_IN_FILE) - 1
-    limit = max(utf16_len(line.text) for line in lines)
-    while limit > _SHORTEST and _units(lines, limit) > room:
-        limit = max(_SHORTEST, limit * 9 // 10)
-    kept: list[PromptLine] = []
-    for line in lines:
-        room -= _units([line], limit)
-        if room < 0:
-            break
-        kept.append(PromptLine(kind=line.kind, label=line.label, text=_cut(line.text, limit)))
-    return [*kept, note]
-
-
-def _units(lines: Iterable[PromptLine], limit: int) -> int:
-    """UTF-16 units of the lines with their ends, when no text is longer than the limit."""
-    return sum(utf16_len(line.label) + 2 + min(utf16_len(line.text), limit) + 1 for line in lines)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if utf16_len(text) <= limit else slice_units(text, 0, limit - 1) + "…"
 
 
 def _body(lines: Sequence[PromptLine]) -> MessageBody:
@@ -115,7 +89,7 @@ def _body(lines: Sequence[PromptLine]) -> MessageBody:
         if text:
             text += "\n"
         if kind == "argument":
-            add("\n".join(_as_text(line) for line in block), "pre")
+            add("\n".join(line_text(line) for line in block), "pre")
             continue
         for number, line in enumerate(block):
             text += "\n" if number else ""
@@ -123,5 +97,5 @@ def _body(lines: Sequence[PromptLine]) -> MessageBody:
                 add(f"{line.label}:", "bold")
                 text += f" {line.text}"
             else:
-                add(_as_text(line), {"title": "bold", "outcome": "bold", "note": "italic"}.get(kind, ""))
+                add(line_text(line), {"title": "bold", "outcome": "bold", "note": "italic"}.get(kind, ""))
     return MessageBody(text, {"entities": entities} if entities else {})

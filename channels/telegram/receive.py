@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from telegram import Bot, Update
 from telegram.error import Conflict, InvalidToken, TelegramError
 
-from channels.telegram.backoff import Backoff
+from channels._wire.backoff import Backoff
 from channels.telegram.content import Me
 from channels.telegram.decode import Decoded, Moved, Press, decode
 from channels.telegram.menu import publish_menu

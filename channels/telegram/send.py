@@ -24,9 +24,9 @@ from telegram.constants import ChatAction
 from telegram.error import TelegramError
 
 from channels._text.measure import utf16_len
+from channels._wire.pauses import Pauses
 from channels.telegram.buttons import PromptView
 from channels.telegram.faults import as_delivery_error, is_gone_already, is_same_already
-from channels.telegram.pauses import Pauses
 from channels.telegram.units import CAPTION_UNITS, entities_of
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.errors import DeliveryError, RefusedError, TryLaterError

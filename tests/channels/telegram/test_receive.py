@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from channels.telegram.backoff import Backoff
+from channels._wire.backoff import Backoff
 from channels.telegram.position import Position
 from tests.platforms.telegram_house import TelegramHouse, telegram_house
 from tests.platforms.telegram_server import Person

@@ -1,4 +1,4 @@
-"""Chats that Telegram has asked us to leave alone for a while, over restarts."""
+"""Chats that a platform has asked us to leave alone for a while, over restarts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pauses:
         return max(left, 0.0)
 
     async def begin(self, chat: str, seconds: float) -> None:
-        """Leave a chat alone for some seconds: `retry_after`, https://core.telegram.org/bots/api#responseparameters."""
+        """Leave a chat alone for some seconds, as the platform said."""
         now = self._clock.monotonic()
         self._until[chat] = now + seconds
         if seconds < _WORTH_KEEPING:
