@@ -24,7 +24,7 @@ from zerobot.store.inbox import Inbox
 from zerobot.store.inputs import ALBUM_QUIET
 from zerobot.store.outbox import Outbox
 from zerobot.store.turn_rows import AttemptUsage, Ending, PauseRequest, Turn
-from zerobot.store.turns import Turns
+from zerobot.store.turns import NO_DEBOUNCE, Turns
 from zerobot.testing.clock import ManualClock
 
 DONE = Ending(outcome=Outcome.REPLIED, reason=StopReason.DONE, reply="ok")
@@ -163,7 +163,8 @@ async def test_an_album_is_one_input_once_it_is_quiet(journal: Journal) -> None:
     assert turn is not None
     (message,) = (await journal.turns.history(turn)).messages
     assert message.text == "p1\np2"
-    assert [each.text for each in await journal.turns.inputs(turn.id)] == ["p1", "p2"]
+    assert isinstance(message, UserMessage)
+    assert [each.text for each in await journal.turns.envelopes(message)] == ["p1", "p2"]
 
 
 async def test_an_input_keeps_what_it_answers_and_who_speaks(journal: Journal) -> None:
@@ -377,8 +378,93 @@ async def test_a_burst_is_one_input_where_that_is_wanted(journal: Journal) -> No
     journal.clock.jump(5)
     work = await journal.turns.next(journal.conversation, lambda _: False, channels)
     assert work.turn is not None
-    assert [message.text for message in (await journal.turns.history(work.turn)).messages] == ["one\ntwo"]
-    assert len(await journal.turns.inputs(work.turn.id)) == 2
+    (message,) = (await journal.turns.history(work.turn)).messages
+    assert isinstance(message, UserMessage)
+    assert message.text == "one\ntwo"
+    assert [each.event_id for each in await journal.turns.envelopes(message)] == ["e1", "e2"]
+
+
+async def test_inputs_join_a_running_turn_in_order(journal: Journal) -> None:
+    """K11: each becomes a message of the turn, in one transaction with its row; the turn answers them all."""
+    turn = await journal.begins()
+    await journal.accept(envelope("e2", text="two"), envelope("e3", text="three"))
+    joined = await journal.turns.join(turn, NO_DEBOUNCE)
+    assert [message.text for message in joined] == ["two", "three"]
+    assert list((await journal.turns.history(turn)).messages)[1:] == joined
+    assert await journal.rows("SELECT state, turn_id FROM inbox") == [("taken", turn.id)] * 3
+    assert await journal.turns.join(turn, NO_DEBOUNCE) == []
+    await journal.turns.finish(turn, DONE, None, (), 1)
+    assert await journal.rows("SELECT DISTINCT state FROM inbox") == [("done",)]
+
+
+async def test_what_somebody_else_wrote_never_joins_and_is_not_passed(journal: Journal) -> None:
+    """A turn has the rights of its asker: another person's input waits for its own, and all that came after it, too."""
+    # Seen to fail with: whoever writes joins; whoever else's input is skipped.
+    turn = await journal.begins()
+    bob = Identity("test", "bob")
+    await journal.accept(envelope("e2", text="two"), envelope("e3", sender=bob, text="bob's"), envelope("e4"))
+    assert [message.text for message in await journal.turns.join(turn, NO_DEBOUNCE)] == ["two"]
+    await journal.turns.finish(turn, DONE, None, (), 1)
+    following = await journal.next()
+    assert following is not None
+    assert following.asker == bob
+
+
+@pytest.mark.parametrize("state", ["paused", "suspended", "finished"])
+async def test_only_a_running_turn_is_joined(journal: Journal, state: str) -> None:
+    """A paused turn follows its own rule, and one that another process has ended takes nothing in."""
+    turn = await journal.begins()
+    await journal.database.write(lambda db: db.execute("UPDATE turns SET state = ?", (state,)))
+    await journal.accept(envelope("e2"))
+    assert await journal.turns.join(turn, NO_DEBOUNCE) == []
+
+
+async def test_nothing_joins_while_calls_are_open(journal: Journal) -> None:
+    """K11, V2: whoever asks, a message never comes between a call and its result."""
+    turn = await journal.begins()
+    (call,) = await journal.records(turn, "c1")
+    await journal.accept(envelope("e2"))
+    assert await journal.turns.join(turn, NO_DEBOUNCE) == []
+    await journal.turns.finish_calls(turn, [(call.id, ToolResult(code=ResultCode.OK, text="ok"))])
+    assert len(await journal.turns.join(turn, NO_DEBOUNCE)) == 1
+
+
+async def test_what_came_after_a_command_joins_when_that_is_carried_out(journal: Journal) -> None:
+    """A84: a stop that is on its way ends the turn without what was written after it."""
+    turn = await journal.begins()
+    await journal.accept(envelope("e2", text="before"))
+    stop = await journal.inbox.accept(envelope("e3", text="/stop"), Admission(everyone=True), is_command=True)
+    await journal.accept(envelope("e4", text="after"))
+    assert [message.text for message in await journal.turns.join(turn, NO_DEBOUNCE)] == ["before"]
+    assert stop.inbox_id is not None
+    await journal.inbox.command_done(stop.inbox_id)
+    assert [message.text for message in await journal.turns.join(turn, NO_DEBOUNCE)] == ["after"]
+
+
+async def test_an_input_joins_when_it_is_complete(journal: Journal) -> None:
+    """An album keeps its pictures together, a burst its messages; what comes after them waits with them."""
+    turn = await journal.begins()
+    pictures = [replace(envelope(f"e{n}", text=f"p{n}"), album="al") for n in (2, 3)]
+    await journal.accept(pictures[0], envelope("e9", text="burst"), pictures[1])
+    assert await journal.turns.join(turn, NO_DEBOUNCE) == []
+    journal.clock.jump(1)
+    assert [message.text for message in await journal.turns.join(turn, timedelta(seconds=5))] == ["p2\np3"]
+    journal.clock.jump(5)
+    assert [message.text for message in await journal.turns.join(turn, timedelta(seconds=5))] == ["burst"]
+
+
+async def test_an_answer_is_stored_with_what_follows_it_or_not_at_all(journal: Journal) -> None:
+    """The last answer of a turn becomes a step's only when something joins: then both are stored, and its cost."""
+    turn = await journal.begins()
+    answer = AssistantMessage(seq=0, turn=turn.id, text="One.")
+    attempts = [AttemptUsage(model="m", purpose="step", failed=False, usage=Usage(input_tokens=3))]
+    assert await journal.turns.join_after(turn, NO_DEBOUNCE, answer, attempts, 1) == []
+    assert await journal.rows("SELECT steps, input_tokens FROM turns") == [(0, 0)]
+    await journal.accept(envelope("e2", text="two"))
+    stored = await journal.turns.join_after(turn, NO_DEBOUNCE, answer, attempts, 1)
+    assert [message.text for message in stored] == ["One.", "two"]
+    assert list((await journal.turns.history(turn)).messages)[1:] == stored
+    assert await journal.rows("SELECT steps, input_tokens FROM turns") == [(1, 3)]
 
 
 async def test_what_was_said_on_a_channel_that_is_closed_waits(journal: Journal) -> None:

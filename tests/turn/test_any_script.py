@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ async def lets_expire(house: House) -> None:
 
 async def writes(house: House) -> None:
     """Another input."""
-    await house.user.writes("more")
+    await house.user.writes(f"more {house.next_number()}")
 
 
 async def stops(house: House) -> None:
@@ -109,6 +110,8 @@ SILENT = """
     SELECT count(*) FROM turns t WHERE reason <> 'superseded'
         AND NOT EXISTS (SELECT 1 FROM replies r WHERE r.turn_id = t.id AND r.text <> '')
 """
+ACCEPTED = "SELECT json_extract(envelope, '$.text') FROM inbox WHERE state <> 'cancelled' ORDER BY id"
+SAID = "SELECT text FROM messages WHERE role = 'user' ORDER BY id"
 Action = Callable[[House], Coroutine[Any, Any, None]]
 ACTIONS: st.SearchStrategy[Action] = st.sampled_from(
     [approves, denies, lets_expire, writes, stops, resets, kills, shuts_down, wakes, waits, releases]
@@ -132,10 +135,11 @@ async def live(house: House, action: Action) -> None:
 
 
 async def scenario(
-    directory: Path, script: list[Scripted], actions: list[Action], traps: list[tuple[Fate, int]]
+    directory: Path, script: list[Scripted], actions: list[Action], traps: list[tuple[Fate, int]], *, steers: bool
 ) -> None:
     """One life of a house, and what must be true at its end."""
     async with open_house(directory) as house:
+        house.settings.joins = timedelta() if steers else None
         house.settings.limits = TurnLimits(max_steps=4, tool_grace=0.0)
         house.model.answers(*script, *[says("end")] * 100)
         await house.user.writes("hi")
@@ -162,7 +166,7 @@ def _refusable(action: Action) -> Action:
 
 
 async def the_promises_hold(house: House) -> None:
-    """Every input was answered by one ended turn, no call started twice, nobody was left without a word."""
+    """Every input was said once, in order, and its turn has ended; no call started twice, nobody was left wordless."""
     assert max(house.tools.starts.values(), default=0) <= 1
     open_turns, waiting, silent, open_calls = await house.engine.database.read(
         lambda db: [
@@ -176,6 +180,10 @@ async def the_promises_hold(house: House) -> None:
         ]
     )
     assert (open_turns, waiting, silent, open_calls) == (0, 0, 0, 0)
+    accepted, said = await house.engine.database.read(
+        lambda db: [[row[0] for row in db.execute(sql)] for sql in (ACCEPTED, SAID)]
+    )
+    assert accepted == said
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -183,10 +191,11 @@ async def the_promises_hold(house: House) -> None:
     script=st.lists(ANSWERS, max_size=6),
     actions=st.lists(ACTIONS, max_size=8),
     traps=TRAPS,
+    steers=st.booleans(),
 )
 def test_the_promises_hold_whatever_happens(
-    script: list[Scripted], actions: list[Action], traps: list[tuple[Fate, int]]
+    script: list[Scripted], actions: list[Action], traps: list[tuple[Fate, int]], *, steers: bool
 ) -> None:
     """BAR 1b, A10, A40, A43, A87: valid history, sendable requests, one end a turn, at most one start a call."""
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(scenario(Path(directory), script, actions, traps))
+        asyncio.run(scenario(Path(directory), script, actions, traps, steers=steers))

@@ -9,8 +9,6 @@ KEYS: tuple[str, ...] = (
 """Keys and tables; `*` stands for the name of a table."""
 
 VALUES: dict[str, tuple[str, ...]] = {
-    "agent.on_message_during_turn": ("steer",),
-    "agents.*.on_message_during_turn": ("steer",),
     "security.sandbox": ("bubblewrap",),
 }
 """Values of keys that are there."""

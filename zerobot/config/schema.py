@@ -102,10 +102,11 @@ class AgentSettings(Section):
         description="How long a turn may work, without its pauses; more than 0, at most 7d, never unlimited. "
         "Absent: 15m.",
     )
-    on_message_during_turn: Literal["queue", "interrupt"] = Field(
+    on_message_during_turn: Literal["queue", "steer", "interrupt"] = Field(
         default="queue",
-        description="What a message does that comes while a turn runs. queue: it waits its turn; interrupt: the "
-        "running turn is stopped, and what it has done and said so far is kept.",
+        description="What a message does that comes while a turn runs. queue: it waits its turn; steer: it joins the "
+        "running turn before the model is asked again, and one reply answers all (somebody else's waits its turn); "
+        "interrupt: the running turn is stopped, and what it has done and said so far is kept.",
     )
     on_message_during_approval: Literal["auto", "queue", "supersede"] = Field(
         default="auto",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from zerobot.core.ids import CallId, TurnId
+from zerobot.core.ids import CallId, InboxId, TurnId
 
 
 class ResultCode(StrEnum):
@@ -87,6 +87,8 @@ class UserMessage:
     """An engine notice for the model (what was skipped, what happened meanwhile); not the person's words."""
     memory: str = ""
     """What was recalled for it, in its fence; sent again unchanged for as long as the message is sent."""
+    inputs: tuple[InboxId, ...] = ()
+    """The accepted events that it is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

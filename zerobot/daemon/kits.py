@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from zerobot.config.loader import LoadedConfig
 from zerobot.config.schema import AgentSettings
@@ -21,6 +22,7 @@ class _Agent:
     system: str
     tools: Mapping[str, Tool]
     limits: TurnLimits
+    joins: timedelta | None
 
 
 class KitMaker:
@@ -52,6 +54,7 @@ class KitMaker:
             system=agent.system,
             tools=agent.tools,
             limits=agent.limits,
+            joins=agent.joins,
             window=self._models.window(route),
         )
 
@@ -67,5 +70,6 @@ class KitMaker:
                     timeout=settings.turn_timeout,
                     history_messages=settings.history_messages,
                 ),
+                joins=timedelta(seconds=settings.debounce) if settings.on_message_during_turn == "steer" else None,
             )
         return self._agents[channel]

@@ -4,8 +4,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
-from zerobot.core.ids import CallId, ConversationId, TurnId
+from zerobot.core.ids import CallId, ConversationId, InboxId, TurnId
 from zerobot.core.messages import (
     AssistantMessage,
     Earlier,
@@ -156,6 +157,7 @@ def message_of(row: sqlite3.Row, calls: Iterable[RecordedCall]) -> Message:
             files=tuple(_file(file) for file in _list(extra, "files")),
             note=str(extra.get("note", "")),
             memory=str(extra.get("memory", "")),
+            inputs=tuple(InboxId(each) for each in cast("list[int]", extra.get("inputs", []))),
         )
     return AssistantMessage(
         seq=row["id"],
@@ -198,6 +200,7 @@ def extra_of(message: Message) -> str:
             ],
             "note": message.note,
             "memory": message.memory,
+            "inputs": list(message.inputs),
         }
     else:
         fields = {

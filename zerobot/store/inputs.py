@@ -1,11 +1,13 @@
 """From waiting envelopes to a turn: which of them belong together, when they are complete, how history keeps them."""
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 
 from zerobot.core.envelope import InboundEnvelope, TurnOrigin
-from zerobot.core.ids import ConversationId, TurnId, new_turn_id
+from zerobot.core.ids import ConversationId, InboxId, TurnId, new_turn_id
 from zerobot.core.messages import UserMessage
 from zerobot.store.columns import moment, stamp, storable
 from zerobot.store.envelope_json import decode_envelope
@@ -17,6 +19,15 @@ ALBUM_QUIET = timedelta(seconds=1)
 _WAITING = """
     SELECT id, envelope, album, sender, accepted_at FROM inbox
     WHERE conversation_id = :conversation AND state = 'waiting' ORDER BY id
+"""
+# A turn that a reset has cut off takes nothing in: what came after the reset is for the new history.
+_MAY_BE_JOINED = """
+    SELECT t.asker, coalesce(
+        (SELECT min(id) FROM inbox WHERE conversation_id = c.id AND state = 'command'), 9223372036854775807
+    ) AS command
+    FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.id = :turn AND t.state = 'running' AND t.origin = 'user' AND t.epoch = c.epoch
+        AND NOT EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND state <> 'finished')
 """
 _EPOCH = "SELECT epoch FROM conversations WHERE id = :conversation"
 _BEGIN = """
@@ -36,7 +47,35 @@ def next_input(db: sqlite3.Connection, conversation: ConversationId, debounce: t
     It is the oldest one, with the other events of its album; where bursts are joined (`debounce` is not 0), with what
     the same person wrote right after it.
     """
+    return _first(db.execute(_WAITING, {"conversation": conversation}).fetchall(), debounce)
+
+
+def joining(
+    db: sqlite3.Connection, turn: TurnId, conversation: ConversationId, debounce: timedelta, now: datetime
+) -> list[list[sqlite3.Row]]:
+    """The rows of the inputs that may join a running turn now: the head of the queue, as far as it fits.
+
+    Only what the turn's asker wrote joins it, since the turn works with the asker's rights, and nothing joins past an
+    input that has to wait: not what is incomplete, nor what came after a command that nobody has carried out yet (it
+    may be one that ends the turn). Nothing joins while calls of the turn are open, nor after a reset.
+    """
+    found = db.execute(_MAY_BE_JOINED, {"turn": turn}).fetchone()
+    if found is None:
+        return []
     waiting = db.execute(_WAITING, {"conversation": conversation}).fetchall()
+    inputs: list[list[sqlite3.Row]] = []
+    while rows := _first(waiting, debounce):
+        complete = complete_at(rows, debounce)
+        fits = all(row["sender"] == found["asker"] and row["id"] < found["command"] for row in rows)
+        if not fits or (complete is not None and complete > now):
+            break
+        inputs.append(rows)
+        taken = {row["id"] for row in rows}
+        waiting = [row for row in waiting if row["id"] not in taken]
+    return inputs
+
+
+def _first(waiting: Sequence[sqlite3.Row], debounce: timedelta) -> list[sqlite3.Row]:
     if not waiting:
         return []
     first = waiting[0]
@@ -57,8 +96,7 @@ def begin(
     db: sqlite3.Connection, conversation: ConversationId, rows: list[sqlite3.Row], preface: str, now: datetime
 ) -> TurnId:
     """Begin a turn on an input: the turn, what was said, and the rows that it answers."""
-    envelopes = [decode_envelope(row["envelope"]) for row in rows]
-    head = envelopes[0]
+    head, last = (decode_envelope(rows[index]["envelope"]) for index in (0, -1))
     turn = new_turn_id()
     fields = {
         "id": turn,
@@ -67,36 +105,40 @@ def begin(
         "origin": TurnOrigin.USER,
         "asker": str(head.sender),
         "asker_name": storable(head.sender_name),
-        "reply_to": envelopes[-1].message_id if not head.album else head.message_id,
+        "reply_to": head.message_id if head.album else last.message_id,
         "preface": preface,
         "now": stamp(now),
     }
     db.execute(_BEGIN, fields)
-    for row in rows:
-        db.execute(_TAKE, {"turn": turn, "id": row["id"]})
-    _insert(db, conversation, turn, envelopes, now)
+    take(db, conversation, turn, rows, now)
     return turn
 
 
-def _insert(
-    db: sqlite3.Connection, conversation: ConversationId, turn: TurnId, envelopes: list[InboundEnvelope], now: datetime
-) -> None:
+def take(
+    db: sqlite3.Connection, conversation: ConversationId, turn: TurnId, rows: Sequence[sqlite3.Row], now: datetime
+) -> UserMessage:
+    """Make the rows of an input a message of the turn that answers them from now on; returns it as stored."""
+    envelopes = [decode_envelope(row["envelope"]) for row in rows]
     head = envelopes[0]
     message = UserMessage(
         seq=0,
         turn=turn,
-        text=_spoken(envelopes),
+        text=storable(_spoken(envelopes)),
         speaker="" if head.direct else head.sender_name or str(head.sender),
+        inputs=tuple(InboxId(row["id"]) for row in rows),
     )
     fields = {
         "conversation": conversation,
         "turn": turn,
         "role": "user",
-        "text": storable(message.text),
+        "text": message.text,
         "extra": extra_of(message),
         "now": stamp(now),
     }
-    db.execute(INSERT_MESSAGE, fields)
+    seq = int(db.execute(INSERT_MESSAGE, fields).fetchone()[0])
+    for row in rows:
+        db.execute(_TAKE, {"turn": turn, "id": row["id"]})
+    return replace(message, seq=seq)
 
 
 def _spoken(envelopes: list[InboundEnvelope]) -> str:

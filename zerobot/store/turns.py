@@ -1,5 +1,6 @@
 """Turns: what a conversation works on next, and each thing that a turn commits on its way."""
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from zerobot.core.clock import Clock
 from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import CallId, ConversationId, InboxId, ReplyId, TurnId
-from zerobot.core.messages import AssistantMessage, History, ResultCode, ToolResult, UserMessage
+from zerobot.core.messages import AssistantMessage, History, Message, ResultCode, ToolResult, UserMessage
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, inputs, outbox, usage
@@ -87,6 +88,7 @@ RUNNABLE = """
     SELECT conversation_id FROM turns WHERE state IN ('running', 'suspended', 'paused')
     UNION SELECT conversation_id FROM inbox WHERE state = 'waiting'
 """
+ENVELOPES = "SELECT envelope FROM inbox WHERE id IN (SELECT value FROM json_each(:inputs)) ORDER BY id"
 CHANNEL = "SELECT channel FROM conversations WHERE id = :conversation"
 
 
@@ -166,10 +168,10 @@ class Turns:
 
         return await self._database.read(transaction)
 
-    async def inputs(self, turn: TurnId) -> list[InboundEnvelope]:
-        """The envelopes that a turn answers."""
-        sql = "SELECT envelope FROM inbox WHERE turn_id = ? ORDER BY id"
-        rows = await self._database.read(lambda db: db.execute(sql, (turn,)).fetchall())
+    async def envelopes(self, message: UserMessage) -> list[InboundEnvelope]:
+        """The envelopes that a message is made of, as long as its turn is open."""
+        wanted = {"inputs": json.dumps(message.inputs)}
+        rows = await self._database.read(lambda db: db.execute(ENVELOPES, wanted).fetchall())
         return [decode_envelope(row[0]) for row in rows]
 
     async def history(self, turn: Turn) -> History:
@@ -201,6 +203,43 @@ class Turns:
         def transaction(db: sqlite3.Connection) -> AssistantMessage | None:
             _count(db, turn, attempts, steps, now)
             return _insert_answer(db, turn, message, now) if message else None
+
+        return await self._database.write(transaction)
+
+    async def join(self, turn: Turn, debounce: timedelta) -> list[UserMessage]:
+        """Let the inputs join a turn that may do so now; see `inputs.joining`.
+
+        Args:
+            turn: It runs, and the model is about to be asked.
+            debounce: How long an input waits for more of it.
+
+        Returns:
+            What they are in the turn, in the order of their arrival.
+        """
+        now = self._clock.now()
+        return await self._database.write(lambda db: _join(db, turn, debounce, now))
+
+    async def join_after(
+        self,
+        turn: Turn,
+        debounce: timedelta,
+        message: AssistantMessage | None,
+        attempts: Sequence[AttemptUsage],
+        steps: int,
+    ) -> list[Message]:
+        """Let inputs join a turn whose model is done: its answer is stored as a step's, and they after it.
+
+        Returns:
+            All of that as stored; nothing when nothing joins: then nothing is stored either, and the turn is to end.
+        """
+        now = self._clock.now()
+
+        def transaction(db: sqlite3.Connection) -> list[Message]:
+            if not inputs.joining(db, turn.id, turn.conversation, debounce, now):
+                return []
+            _count(db, turn, attempts, steps, stamp(now))
+            stored = [_insert_answer(db, turn, message, stamp(now))] if message else []
+            return [*stored, *_join(db, turn, debounce, now)]
 
         return await self._database.write(transaction)
 
@@ -296,6 +335,11 @@ def _begin(
         return NextWork(None, look_again=complete_at)
     turn = inputs.begin(db, conversation, rows, preface, now)
     return NextWork(turn_of(db.execute(TURN_BY_ID, {"turn": turn}).fetchone(), resumed=False))
+
+
+def _join(db: sqlite3.Connection, turn: Turn, debounce: timedelta, now: datetime) -> list[UserMessage]:
+    joining = inputs.joining(db, turn.id, turn.conversation, debounce, now)
+    return [inputs.take(db, turn.conversation, turn.id, rows, now) for rows in joining]
 
 
 def _try_supersede(

@@ -344,6 +344,7 @@ class Engine:
             save_result=settings.save_result,
             cost=settings.cost,
             recall=settings.recall,
+            joins=settings.joins,
             window=settings.window,
             compaction=settings.compaction,
         )

@@ -42,6 +42,7 @@ class Settings:
     save_result: SaveResult | None = None
     cost: CostOf = unpriced
     recall: RecallMemory = nothing_recalled
+    joins: timedelta | None = None
     window: int | None = None
     compaction: CompactionRules = field(default_factory=CompactionRules)
     around: Callable[[Coroutine[Any, Any, TurnEnd]], Awaitable[TurnEnd]] = lambda work: work

@@ -202,6 +202,9 @@ class TurnKit:
     """None: what is too long is cut in its middle."""
     cost: CostOf = unpriced
     recall: RecallMemory = nothing_recalled
+    joins: timedelta | None = None
+    """Set where inputs join a running turn: how long one waits for more of it before it does. None: each waits for a
+    turn of its own."""
     window: int | None = None
     """Tokens that the model reads and writes together; None: nobody knows, so there is no compaction by itself."""
     compaction: CompactionRules = field(default_factory=CompactionRules)

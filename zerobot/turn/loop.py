@@ -18,7 +18,6 @@ from zerobot.core.events import (
     UsageCounted,
 )
 from zerobot.core.guards import TextBlockedError
-from zerobot.core.hooks import EndTurn, GoOn
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.messages import AssistantMessage
 from zerobot.core.model import ModelAnswer, ModelRequest
@@ -29,9 +28,10 @@ from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, cut_of
 from zerobot.turn.generate import Asking
 from zerobot.turn.guards import Answers, genuine_receipts, guarded_lines
 from zerobot.turn.kit import Emit, TurnKit
-from zerobot.turn.prepare import load_transcript, prepare_input, request_of
+from zerobot.turn.prepare import load_transcript, prepare_inputs, request_of
 from zerobot.turn.recover import Mender, with_note
 from zerobot.turn.round import RoundEnd, run_round
+from zerobot.turn.steering import go_on_with_waiting, join_waiting
 from zerobot.turn.step_hooks import HookError, StepHooks
 from zerobot.turn.stop import StopCause, StopSignal, TurnStoppedError
 from zerobot.turn.summary import aside, make_room, needs_room
@@ -173,7 +173,8 @@ class _Loop:
         if turn.crashes > 1:
             return await self._end.restarted()
         with _time_limit(self._kit.limits.timeout, self._stop):
-            await self._stop.unless_stopped(prepare_input(self._kit, turn, transcript))
+            preparing = prepare_inputs(self._kit, turn, transcript, seen=turn.steps > 0)
+            await self._stop.unless_stopped(preparing)
             return await self._steps()
 
     async def _steps(self) -> TurnEnd:
@@ -216,6 +217,7 @@ class _Loop:
     async def _step(self) -> TurnEnd | None:
         """Ask the model once; None when the turn goes on."""
         await self._make_room()
+        await join_waiting(self._kit, self._turn, self._transcript, self._stop)
         request = with_note(request_of(self._kit, self._transcript), self._note)
         before = self._hooks.before(self._progress.steps + 1, request.messages)
         request = with_note(request, await self._stop.unless_stopped(before))
@@ -246,27 +248,32 @@ class _Loop:
         """The model is done. Its answer is whole, so that a stop comes too late to change that."""
         self._seal(decision.step)
         try:
-            said = await self._stop.unless_stopped(self._asked_whether_done(answer, decision))
+            ended = await self._stop.unless_stopped(self._hooks.after(self._progress.steps, self._transcript.messages))
+        except TurnStoppedError:
+            return await self._end.answered(answer, decision)
+        if ended is not None:
+            return await self._end.by_hook(ended, answer)
+        if decision.stop is not StopReason.DONE or self._at_limit():
+            return await self._end.answered(answer, decision)
+        message = answer_message(self._turn, answer)
+        if await go_on_with_waiting(self._kit, self._turn, self._transcript, self._stop, self._progress, message):
+            return None
+        return await self._end_unless_prolonged(answer, decision)
+
+    async def _end_unless_prolonged(self, answer: ModelAnswer, decision: Decision) -> TurnEnd | None:
+        """End the turn with its last answer, unless a hook wants more of the model."""
+        steps, messages = self._progress.steps, self._transcript.messages
+        try:
+            said = await self._stop.unless_stopped(self._hooks.go_on(steps, messages, answer.text))
         except TurnStoppedError:
             said = None
         except HookError as error:
             return await self._end.refused_by_hook(error, answer)
-        if isinstance(said, EndTurn):
-            return await self._end.by_hook(said, answer)
         if said is None:
             return await self._end.answered(answer, decision)
         await self._record(answer_message(self._turn, answer))
         self._note = said.note
         return None
-
-    async def _asked_whether_done(self, answer: ModelAnswer, decision: Decision) -> EndTurn | GoOn | None:
-        steps, messages = self._progress.steps, self._transcript.messages
-        ended = await self._hooks.after(steps, messages)
-        if decision.stop is not StopReason.DONE:
-            return None
-        if ended is not None or self._at_limit():
-            return ended
-        return await self._hooks.go_on(steps, messages, answer.text)
 
     async def _record(self, message: AssistantMessage) -> None:
         progress = self._progress

@@ -26,30 +26,33 @@ async def load_transcript(kit: TurnKit, turn: Turn, transcript: Transcript) -> N
     transcript.outside_content = turn.outside_content
 
 
-async def prepare_input(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
-    """Give the input what belongs to it: the files that were attached, and what is remembered that fits it."""
-    await fetch_files(kit, turn, transcript)
-    await recall_memory(kit, turn, transcript)
+async def prepare_inputs(kit: TurnKit, turn: Turn, transcript: Transcript, *, seen: bool) -> None:
+    """Give each input that the model has not answered what belongs to it: its files, and what is remembered that fits.
 
-
-async def recall_memory(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
-    """Put what is remembered before the input, and keep it with it.
-
-    It is asked for before the model has seen the input and never after: what was sent once is sent again unchanged.
+    Args:
+        kit: What the turn works with.
+        turn: Whose inputs.
+        transcript: Takes what was stored.
+        seen: Whether the model may have been asked with them. Nothing is remembered then that was not before: what was
+            sent once is sent again unchanged.
     """
-    inputs = transcript.inputs(turn.id)
-    seen = turn.steps > 0 or not inputs or inputs[-1].seq != transcript.last_seq
-    if seen or inputs[0].memory or not rule_of(turn.origin).injects:
+    for message in transcript.unanswered(turn.id):
+        fetched = await fetch_files(kit, turn, transcript, message)
+        if not seen:
+            await recall_memory(kit, turn, transcript, fetched)
+
+
+async def recall_memory(kit: TurnKit, turn: Turn, transcript: Transcript, message: UserMessage) -> None:
+    """Put what is remembered before an input, and keep it with it."""
+    if message.memory or not rule_of(turn.origin).injects:
         return
-    recalled = await _recalled(kit, turn, inputs[0].text)
+    recalled = await _recalled(kit, turn, message.text)
     if not recalled.text:
         return
     if recalled.outside_content:
         await kit.turns.finish_calls(turn, (), outside_content=True)
         transcript.outside_content = True
-    message = replace(inputs[0], memory=recalled.text)
-    await kit.turns.set_input(message)
-    transcript.replace(message)
+    await _keep(kit, transcript, replace(message, memory=recalled.text))
 
 
 async def _recalled(kit: TurnKit, turn: Turn, text: str) -> MemoryBlock:
@@ -61,20 +64,24 @@ async def _recalled(kit: TurnKit, turn: Turn, text: str) -> MemoryBlock:
         return NO_BLOCK
 
 
-async def fetch_files(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
-    """Fetch what was attached to the input, once; what could not be had is told to the model in words."""
-    inputs = transcript.inputs(turn.id)
-    if not inputs or inputs[0].files or inputs[0].note:
-        return
-    attachments = [attachment for envelope in await kit.turns.inputs(turn.id) for attachment in envelope.attachments]
+async def fetch_files(kit: TurnKit, turn: Turn, transcript: Transcript, message: UserMessage) -> UserMessage:
+    """Fetch what was attached to an input, once; what could not be had is told to the model in words."""
+    if message.files or message.note:
+        return message
+    envelopes = await kit.turns.envelopes(message)
+    attachments = [attachment for envelope in envelopes for attachment in envelope.attachments]
     if not attachments:
-        return
+        return message
     fetched = [await kit.fetch(turn, attachment) for attachment in attachments]
     files = tuple(file for file in fetched if isinstance(file, StoredFile))
     note = "\n".join(file for file in fetched if isinstance(file, str))
-    message = replace(inputs[0], files=files, note=note)
+    return await _keep(kit, transcript, replace(message, files=files, note=note))
+
+
+async def _keep(kit: TurnKit, transcript: Transcript, message: UserMessage) -> UserMessage:
     await kit.turns.set_input(message)
     transcript.replace(message)
+    return message
 
 
 def request_of(kit: TurnKit, transcript: Transcript, *, closing: bool = False) -> ModelRequest:

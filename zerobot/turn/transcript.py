@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 
 from zerobot.core.ids import CallId, TurnId
 from zerobot.core.messages import (
@@ -46,17 +47,19 @@ class Transcript:
         """The sequence number of the last message; 0 when there is none."""
         return self._messages[-1].seq if self._messages else 0
 
-    def inputs(self, turn: TurnId) -> list[UserMessage]:
-        """What people said that this turn answers."""
-        return [m for m in self._messages if isinstance(m, UserMessage) and m.turn == turn]
+    def unanswered(self, turn: TurnId) -> list[UserMessage]:
+        """What people said in this turn since the model last said something."""
+        newest = takewhile(lambda m: isinstance(m, UserMessage) and m.turn == turn, reversed(self._messages))
+        return [m for m in reversed(list(newest)) if isinstance(m, UserMessage)]
 
     def calls(self, turn: TurnId) -> list[RecordedCall]:
         """All calls of a turn so far."""
         return [call for m in self._answers(turn) for call in m.calls]
 
     def rounds(self, turn: TurnId) -> list[tuple[RecordedCall, ...]]:
-        """The same, step by step."""
-        return [m.calls for m in self._answers(turn) if m.calls]
+        """The same, step by step, since somebody last said something: he may well want the same once more."""
+        said = max((m.seq for m in self._messages if isinstance(m, UserMessage) and m.turn == turn), default=0)
+        return [m.calls for m in self._answers(turn) if m.calls and m.seq > said]
 
     def text_since(self, turn: TurnId, settled_seq: int) -> str:
         """What the model has said in this turn after the last message that stands in the chat as settled."""
