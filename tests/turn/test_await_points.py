@@ -119,7 +119,8 @@ def playing(script: Script) -> Callable[[ModelRequest], Scripted]:
 
     def improvise(request: ModelRequest) -> Scripted:
         said = next(m for m in reversed(request.messages) if isinstance(m, UserMessage) and m.text)
-        if said.text == "again" or not request.tools:
+        asked = next(m for m in request.messages if isinstance(m, UserMessage) and m.turn == said.turn and m.text)
+        if not asked.text.startswith("go ") or not request.tools:
             return says(REPLY)
         done = sum(isinstance(m, AssistantMessage) and m.turn == said.turn for m in request.messages)
         if done >= len(script):
