@@ -16,7 +16,7 @@ from tests.daemon.office import (
     Offices,
 )
 from zerobot.core.places import Identity, Place
-from zerobot.daemon.routing import OperatorRules
+from zerobot.daemon.routing import CLI, OperatorRules
 
 
 async def test_an_operator_who_asks_is_asked_in_the_chat(office: Office) -> None:
@@ -53,6 +53,24 @@ async def test_where_operators_are_asked(
     """Each setting; empty means that nobody can be asked, so that the call is refused with the true reason."""
     async with offices.open(rules) as office:
         assert tuple(await office.desk.routes(asker, ROOM)) == places
+
+
+@pytest.mark.parametrize(
+    ("rules", "decider", "counts"),
+    [
+        (OperatorRules(users=(OLGA,)), OLGA, True),
+        (OperatorRules(users=(OTTO,)), OLGA, False),
+        (OperatorRules(users=(USER,)), USER, True),
+        (OperatorRules(users=(USER,), self_approval="direct"), USER, True),
+        (OperatorRules(users=(USER, OLGA), self_approval="never"), USER, False),
+        (OperatorRules(users=()), CLI, True),
+        (OperatorRules(users=(), local=LOCAL, platforms={"fake": "fake"}), LOCAL, True),
+        (OperatorRules(users=(), local=LOCAL, platforms={"fake": "other"}), LOCAL, False),
+    ],
+)
+def test_whose_earlier_decision_counts(rules: OperatorRules, decider: Identity, counts: bool) -> None:  # noqa: FBT001 - a column
+    """Who is no operator any more decides nothing, and who may not decide their own requests has not done so."""
+    assert rules.still_counts(decider, USER, ROOM) is counts
 
 
 async def test_a_channel_may_give_operators_more_time() -> None:

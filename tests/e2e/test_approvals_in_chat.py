@@ -72,6 +72,26 @@ async def test_an_approval_that_nobody_decides_expires_and_is_told_as_that(stage
     assert not stage.made()
 
 
+async def test_a_press_does_not_outlive_its_operator(stage: Stage) -> None:
+    """A19, A26: who is taken off the list before the call runs has not approved it."""
+    stage.configure("operators", notify="here")
+    stage.model.answers(calls("shell", id="c1", command="touch made") + calls("shell", id="c2", command="touch two"))
+    async with stage.daemon() as daemon:
+        stage.uma.says("two steps", chat=stage.team)
+        await stage.team.wait_for(lambda chat: len([one for one in chat.replies if one.buttons]) == 2)
+        first, second = (one for one in stage.team.replies if one.buttons)
+        assert "touch two" in second.text
+        await stage.press(stage.olga, first, "Approve")
+        await daemon.kill()
+    stage.configure("operators", users=["telegram:2002"])
+    stage.model.answers(says("Neither."))
+    async with stage.daemon():
+        await stage.press(stage.vic, second, "Deny")
+        await stage.team.reply("Neither.")
+    assert stage.model.last_request.result_of("c1").code == "BLOCKED"
+    assert not stage.made()
+
+
 async def test_late_and_double_presses_are_told_what_really_happened(stage: Stage) -> None:
     """B141, V005, V007: one decision counts, one run follows, and everybody else learns by whom it was made."""
     stage.configure("operators", users=["telegram:1001", "telegram:2002"])

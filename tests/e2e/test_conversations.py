@@ -152,6 +152,42 @@ async def test_a_newer_message_stops_the_turn_where_that_is_wanted(stage: Stage)
     assert any("(Stopped.)" in text for text in stage.shown(stage.olga.chat))
 
 
+async def test_a_message_joins_the_turn_where_that_is_wanted(stage: Stage) -> None:
+    """`on_message_during_turn = "steer"`: what comes meanwhile is in the next request, and one reply answers all."""
+    stage.configure("agent", on_message_during_turn="steer")
+    stage.model.answers(holds(calls("time_now", id="c1"), after=0), says("Both, gladly."))
+    async with stage.daemon() as daemon:
+        stage.olga.says("what time is it?")
+        await stage.model.until_holding()
+        stage.olga.says("and is it late?")
+        await daemon.until("envelope.accepted", count=2)
+        stage.model.release()
+        await stage.olga.chat.reply("Both, gladly.")
+        await daemon.until("turn.finished")
+    assert stage.model.last_request.newest_text == "and is it late?"
+    assert stage.model.last_request.result_of("c1").code == "OK"
+    assert len(daemon.named("turn.started")) == len(daemon.named("turn.finished")) == 1
+    assert daemon.named("inputs.joined")[0]["inputs"] == 1
+
+
+async def test_in_a_group_nobody_joins_another_persons_turn(stage: Stage) -> None:
+    """`steer`: a turn has the rights of its asker, so what somebody else writes waits for a turn of its own."""
+    group = stage.telegram.group("Team")
+    stage.configure("agent", on_message_during_turn="steer")
+    stage.model.answers(holds(calls("time_now", id="c1"), after=0), says("Uma's."), says("Vic's."))
+    async with stage.daemon() as daemon:
+        stage.uma.says("@zero_bot what time is it?", chat=group)
+        await stage.model.until_holding()
+        stage.vic.says("@zero_bot and is it late?", chat=group)
+        await daemon.until("envelope.accepted", count=2)
+        stage.model.release()
+        await group.reply("Vic's.")
+        await daemon.kill()
+    assert len(daemon.named("turn.started")) == 2
+    assert daemon.named("inputs.joined") == []
+    assert stage.shown(group) == ["Uma's.", "Vic's."]
+
+
 async def test_a_burst_is_answered_as_one_where_that_is_wanted(stage: Stage) -> None:
     """`debounce`: two messages in quick succession are one question."""
     stage.configure("agent", debounce="1s")

@@ -16,6 +16,7 @@ from zerobot.store.outbox import ReplyState
 from zerobot.testing.house import House
 from zerobot.testing.model import Scripted, call, calls, fails, held, says, step
 from zerobot.testing.tools import Arguments, Kind
+from zerobot.turn import notices
 
 
 def asking(*, usage: tuple[int, int] | None = (1, 2)) -> Scripted:
@@ -272,6 +273,20 @@ async def test_a_rule_that_came_meanwhile_wins_over_an_approval(house: House) ->
     await house.operator.presses("Approve")
     assert house.model.last_request.result_of("c1").code is ResultCode.BLOCKED
     assert house.tools.runs["sup"] == 0
+
+
+async def test_a_yes_of_somebody_who_may_not_say_it_any_more_runs_nothing(house: House) -> None:
+    """A19, A26: the rules in force when the call would run say who decides, not those in force at the press."""
+    # Seen to fail with: nobody asks whether the approval still counts.
+    house.model.answers(step("asking", [call("sup", "c1", x="1"), call("sup", "c2", x="2")]), says("ok"))
+    await house.user.says("hi")
+    await house.operator.presses("Approve")
+    await house.restart()
+    house.operator.resigned = True
+    await house.operator.presses("Deny")
+    result = house.model.last_request.result_of("c1")
+    assert (result.code, result.text) == (ResultCode.BLOCKED, notices.NO_OPERATORS_YES.text)
+    assert house.tools.started == []
 
 
 async def test_a_tool_that_is_gone_cannot_run(house: House) -> None:

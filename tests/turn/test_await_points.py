@@ -212,6 +212,8 @@ async def the_promises_hold(house: House, user: UserDouble, kind: str) -> None:
     history = await house.history(user)
     assert [line for line in history if line.startswith("U:")] == [f"U:{each['text']}" for each in inputs]
     assert history[-1] == f"A:{REPLY}"
+    answers = [m for m in (await house.messages(user)).messages if isinstance(m, AssistantMessage) and m.text]
+    assert len({(answer.turn, answer.text) for answer in answers}) == len(answers), "an answer is kept twice"
 
 
 @pytest.fixture

@@ -93,6 +93,11 @@ class ApprovalDesk:
         """How long operators have for what is asked in a place."""
         return self._rules.time_for(place)
 
+    def still_counts(self, approval: Approval) -> bool:
+        """Whether an approval was given by somebody who may still give it."""
+        by = approval.decided_by
+        return by is not None and self._rules.still_counts(by, approval.asker, approval.place)
+
     async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:
         """Where to ask operators about what somebody asks for in a place; empty: nobody can be asked."""
         deciders = self._rules.deciders(asker, place, direct=await self._is_direct(place))

@@ -20,6 +20,7 @@ from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.control import Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.receipts import check_receipt
+from zerobot.daemon.routing import CLI
 from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
@@ -34,9 +35,6 @@ from zerobot.store.grants import GrantRecord, Grants
 from zerobot.store.memory import SqliteMemory
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
-
-CLI = Identity("cli", "local")
-"""Who is at the shell."""
 
 SendItem = Callable[[Mapping[str, object]], Awaitable[None]]
 Operation = Callable[[Params, SendItem], Awaitable[Result]]

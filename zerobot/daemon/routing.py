@@ -6,6 +6,9 @@ from datetime import timedelta
 
 from zerobot.core.places import Identity, Place
 
+CLI = Identity("cli", "local")
+"""Whoever types commands in the daemon's own account: what they decide counts as an operator's."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRules:
@@ -48,6 +51,19 @@ class OperatorRules:
         """The operators who may decide what somebody asks for in a place; `direct`: whether it is a direct chat."""
         own = self.may_decide_own(direct=direct)
         return tuple(operator for operator in self.operators_at(place) if own or operator != asker)
+
+    def still_counts(self, decider: Identity, asker: Identity, place: Place) -> bool:
+        """Whether a decision that was taken earlier counts by the rules of now: it was taken by other ones, maybe.
+
+        Args:
+            decider: Who took it.
+            asker: Who had asked for it.
+            place: Where.
+        """
+        if decider == CLI:
+            return True
+        # Where an own request was decided is not on record, so a rule about that place counts when it is decided.
+        return self.is_operator(decider, place) and (decider != asker or self.may_decide_own(direct=True))
 
     def time_for(self, place: Place) -> timedelta:
         """How long operators have for what is asked in a place."""

@@ -358,6 +358,8 @@ class OperatorDouble:
         self.reachable = True
         self.looking = True
         """False: requests are not shown to him before he looks again."""
+        self.resigned = False
+        """Whether he is no operator any more, whatever he has pressed before."""
 
     async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:  # noqa: ARG002 - he is the only one
         """See `Operators`."""
@@ -366,6 +368,10 @@ class OperatorDouble:
     def timeout(self, place: Place) -> timedelta:  # noqa: ARG002 - the same everywhere
         """See `Operators`."""
         return self._house.settings.approval_timeout
+
+    def still_counts(self, approval: Approval) -> bool:  # noqa: ARG002 - he decides everything
+        """See `Operators`."""
+        return not self.resigned
 
     async def sees(self) -> list[Approval]:
         """Show him what is to be shown, if he looks; returns all that he may decide, oldest first."""

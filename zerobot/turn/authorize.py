@@ -143,12 +143,20 @@ async def _plan(
     touched = map(str, (*execution.reads, *execution.writes))
     digest = call_digest(judged.call.name, judged.call.arguments, execution.frozen, touched)
     if approval is not None:
-        asked_for_else = judged.verdict.kind is VerdictKind.ASK and judged.verdict.rule != approval.rule
-        changed = digest != approval.digest or asked_for_else
-        return Settled(call, notices.CHANGED) if changed else replace(judged, approval=approval)
+        return _approved(kit, judged, approval, digest)
     if judged.verdict.kind is VerdictKind.ALLOW:
         return judged
     return await _ask(kit, turn, judged, digest, refused)
+
+
+def _approved(kit: TurnKit, judged: Allowed, approval: Approval, digest: str) -> Allowed | Settled:
+    """What an approval is worth when the call would run: that very call, by a rule and an operator of now."""
+    asks = judged.verdict.kind is VerdictKind.ASK
+    if digest != approval.digest or (asks and judged.verdict.rule != approval.rule):
+        return Settled(judged.call, notices.CHANGED)
+    if asks and not kit.operators.still_counts(approval):
+        return Settled(judged.call, notices.NO_OPERATORS_YES)
+    return replace(judged, approval=approval)
 
 
 async def _prepare_and_judge(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from zerobot.core.access import Grant
+from zerobot.core.approvals import Approval
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Attachment
 from zerobot.core.events import TurnEvent
@@ -86,6 +87,10 @@ class Operators(Protocol):
 
     def timeout(self, place: Place) -> timedelta:
         """How long operators have, for requests from this place."""
+        ...
+
+    def still_counts(self, approval: Approval) -> bool:
+        """Whether a call may run on an approval: whoever gave it may give it by the rules in force now."""
         ...
 
 

@@ -136,6 +136,10 @@ CHANGED = ToolResult(
     text="What would run is no longer what the operator approved (a file or a setting changed); it did not run. "
     "Ask again.",
 )
+NO_OPERATORS_YES = ToolResult(
+    code=ResultCode.BLOCKED,
+    text="Whoever approved this call may not approve it any more, so it did not run. Ask again if it is still needed.",
+)
 WITHHELD = ToolResult(
     code=ResultCode.WITHHELD, text="The tool ran, but its result could not be checked and is withheld."
 )
