@@ -40,7 +40,7 @@ async def inbox_states(house: House) -> list[str]:
 
 async def test_what_is_written_during_a_round_joins_when_it_is_closed(steered: House) -> None:
     """K11: in order of arrival, each a message of its own, before the model is asked again; one reply answers all."""
-    # Seen to fail with: inputs that join while calls are open, the newest input first.
+    # Seen to fail with: the newest input first.
     steered.model.answers(WORKING, says("All three."))
     await steered.user.writes("one")
     await steered.tools.has_started("slow")

@@ -47,6 +47,8 @@ class OpenTurn:
     state: str
     """`running`, `suspended` or `paused`."""
     asker: Identity
+    steps: int
+    """Whose answer is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

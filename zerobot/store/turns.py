@@ -164,7 +164,9 @@ class Turns:
 
         def transaction(db: sqlite3.Connection) -> OpenTurn | None:
             row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
-            return OpenTurn(state=row["state"], asker=Identity.parse(row["asker"])) if row else None
+            if row is None:
+                return None
+            return OpenTurn(state=row["state"], asker=Identity.parse(row["asker"]), steps=row["steps"])
 
         return await self._database.read(transaction)
 

@@ -198,10 +198,13 @@ class Ender:
         """A bug, or something that nobody foresaw.
 
         It may have come right after a commit, so what is stored is looked at anew: a turn that has ended is told as it
-        was stored, and a pause that nobody knows of yet is taken back.
+        was stored, an answer that is stored is not stored again, and a pause that nobody knows of yet is taken back.
         """
-        if self._planned is not None and await self._kit.turns.open_turn(self._turn.conversation) is None:
+        opened = await self._kit.turns.open_turn(self._turn.conversation)
+        if self._planned is not None and opened is None:
             return await self._tell(self._planned, None)
+        if opened is not None and opened.steps > self._progress.sealed:
+            self._progress.recorded()
         await self._take_back("failed")
         await self._reload()
         words = error.user_text if isinstance(error, ZerobotError) else notices.INTERNAL
