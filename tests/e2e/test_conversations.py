@@ -197,3 +197,35 @@ async def test_a_burst_is_answered_as_one_where_that_is_wanted(stage: Stage) -> 
         stage.olga.says("and cake")
         await stage.olga.chat.reply("Both, gladly.")
     assert "tea\nand cake" in stage.model.last_request.newest_text
+
+
+async def test_a_burst_keeps_all_that_is_attached(stage: Stage) -> None:
+    """BAR 7d: the files of each of its messages are fetched and told."""
+    stage.configure("agent", debounce="1s")
+    stage.model.answers(says("Both read."))
+    async with stage.daemon():
+        stage.olga.sends_file("a.txt", b"first", caption="this")
+        stage.olga.sends_file("b.txt", b"second", caption="and this")
+        await stage.olga.chat.reply("Both read.")
+    seen = stage.model.last_request.newest_text
+    assert all(word in seen for word in ("this\nand this", "a.txt", "b.txt"))
+    kept = sorted(path.name for path in stage.workspace.glob("attachments/*/*"))
+    assert kept == ["a.txt", "b.txt"]
+
+
+async def test_a_press_acts_at_once_though_all_turns_are_taken(stage: Stage) -> None:
+    """BAR 7b: it is decided, and its prompt says so, while the one turn that may run is another chat's."""
+    stage.configure("daemon", max_turns=1)
+    async with stage.daemon() as daemon:
+        prompt = await stage.asks(stage.olga, chat=stage.olga.chat)
+        stage.model.answers(holds(says("Uma's."), after=0))
+        stage.uma.says("long one")
+        await stage.model.until_holding()
+        told = await stage.press(stage.olga, prompt, "Approve")
+        assert told.text == "Approved."
+        await stage.olga.chat.wait_for(lambda _: not prompt.buttons)
+        assert daemon.named("turn.finished") == []
+        stage.model.answers(says("Done."))
+        stage.model.release()
+        await stage.olga.chat.reply("Done.")
+    assert stage.made()
