@@ -1,7 +1,9 @@
 """Killed on the way in: from the platform's event to the model's first word."""
 
-from tests.crash.world import World
-from tests.platforms.model_script import holds, says
+import pytest
+
+from tests.crash.world import HELD, World
+from tests.platforms.model_script import calls, holds, says
 
 
 async def test_killed_before_the_inbox_commit(world: World) -> None:
@@ -79,6 +81,28 @@ async def test_killed_while_the_model_thinks(world: World) -> None:
         await world.settles(daemon)
     assert world.said == ["Hello."]
     assert world.model.last_request.messages == [("user", "hi")]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_killed_while_an_input_joins_a_turn(world: World, when: str) -> None:
+    """It waits still or it is said already; the turn goes on with it, no tool runs again, one answer is for both."""
+    world.configure(during_turn="steer")
+    world.model.answers(calls("shell", id="c1", command=HELD), says("Both."))
+    async with world.daemon(f"{when} 2 SET state = 'taken'") as daemon:
+        await daemon.ready()
+        world.ann.says("one")
+        await world.until_held_runs()
+        world.ann.says("two")
+        await daemon.until("envelope.accepted", count=2)
+        world.lets_held_end()
+        await world.until_dead(daemon)
+    async with world.daemon() as daemon:
+        await world.settles(daemon)
+    assert world.said == ["Both."]
+    assert world.runs("held") == 1
+    assert [text for role, text in world.model.last_request.messages if role == "user"] == ["one", "two"]
+    assert world.rows("SELECT DISTINCT state FROM inbox") == [("done",)]
+    assert world.rows("SELECT count(*) FROM turns") == [(1,)]
 
 
 async def test_killed_while_the_answer_streams(world: World) -> None:

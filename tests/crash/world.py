@@ -30,6 +30,7 @@ shutdown_grace = "{grace}"
 
 [agent]
 model = "main/m-1"
+on_message_during_turn = "{during_turn}"
 on_message_during_approval = "{during_approval}"
 [providers.main]
 kind = "openai"
@@ -75,16 +76,18 @@ class World:
         os.mkfifo(self._workspace / "begun")
         self.configure()
 
-    def configure(self, *, grace: str = "20s", during_approval: str = "auto") -> None:
+    def configure(self, *, grace: str = "20s", during_turn: str = "queue", during_approval: str = "auto") -> None:
         """Write the configuration.
 
         Args:
             grace: `[daemon] shutdown_grace`.
+            during_turn: `[agent] on_message_during_turn`.
             during_approval: `[agent] on_message_during_approval`.
         """
         text = CONFIG.format(
             state=self._state,
             grace=grace,
+            during_turn=during_turn,
             during_approval=during_approval,
             key=self.model.key,
             url=self.model.openai_url,
