@@ -7,6 +7,7 @@ import pytest
 from zerobot.core.events import Outcome, StepStarted, StopReason
 from zerobot.core.hooks import Block, EndTurn, GoOn, Hooks, Inject, StepView
 from zerobot.core.messages import UserMessage
+from zerobot.core.model import Finish
 from zerobot.testing.house import House
 from zerobot.testing.model import call, calls, says, step
 from zerobot.turn import notices
@@ -99,6 +100,15 @@ async def test_a_hook_may_end_the_turn_after_its_answer(house: House) -> None:
     await house.user.says("hi")
     assert await house.replies() == ["fine\n\n_(Budget used up.)_"]
     assert await house.history() == ["U:hi", "A:fine"]
+
+
+async def test_an_answer_that_ends_the_turn_for_its_own_reason_keeps_that(house: House) -> None:
+    """K12: a hook's end takes nothing away from a filtered answer: nothing of it is kept, and the chat says why."""
+    house.settings.hooks = Hooks(after_step=(Says(EndTurn(StopReason.BUDGET, "_(Budget used up.)_")),))
+    house.model.answers(says("flagged", finish=Finish.FILTER))
+    await house.user.says("hi")
+    assert (house.finals[0].reason, house.finals[0].text) == (StopReason.FILTERED, notices.FILTERED)
+    assert "flagged" not in str(await house.history())
 
 
 async def test_a_failing_hook_after_a_step_changes_nothing(house: House) -> None:

@@ -251,9 +251,10 @@ class _Loop:
             ended = await self._stop.unless_stopped(self._hooks.after(self._progress.steps, self._transcript.messages))
         except TurnStoppedError:
             return await self._end.answered(answer, decision)
-        if ended is not None:
+        is_done = decision.stop is StopReason.DONE
+        if is_done and ended is not None:
             return await self._end.by_hook(ended, answer)
-        if decision.stop is not StopReason.DONE or self._at_limit():
+        if not is_done or self._at_limit():
             return await self._end.answered(answer, decision)
         message = answer_message(self._turn, answer)
         if await go_on_with_waiting(self._kit, self._turn, self._transcript, self._stop, self._progress, message):
