@@ -1,50 +1,18 @@
-"""The provider for the Responses API: OpenAI and the servers that speak its newer protocol."""
+"""The Responses API: OpenAI and the servers that speak its newer protocol."""
 
-from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING
-
-from zerobot.core.model import ModelEvent, ModelProvider, ModelRequest
-from zerobot.core.provider_kind import ProviderKind, ProviderServices, ProviderSettings
-from zerobot.providers.address import below, key_headers
-from zerobot.providers.probe import probe
+from zerobot.providers.address import key_headers
+from zerobot.providers.http_model import WireProtocol, kind_of
 from zerobot.providers.responses_decode import ResponsesDecoder
 from zerobot.providers.responses_encode import encode
-from zerobot.providers.text_tools import with_text_tools
 
-if TYPE_CHECKING:
-    from zerobot.providers.transport import Exchange
-
-BASE_URL = "https://api.openai.com/v1"
-
-
-class ResponsesModel:
-    """A server that answers `POST /responses`."""
-
-    def __init__(self, name: str, settings: ProviderSettings, exchange: "Exchange") -> None:
-        self.name = name
-        self._key = settings.key
-        self._base_url = settings.base_url or BASE_URL
-        self._exchange = exchange
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Ask once; see `ModelProvider`."""
-        body = encode(request, self.name)
-        decoder = ResponsesDecoder(self.name, secret=self._key)
-        return self._exchange.stream(below(self._base_url, "responses"), self._headers(), body, decoder)
-
-    async def check(self, model: str) -> str:
-        """Look the model up in the server's list, or ask it for a word if it is not listed; see `ModelProvider`."""
-        return await probe(self, self._exchange, below(self._base_url, "models"), self._headers(), model)
-
-    def _headers(self) -> dict[str, str]:
-        return key_headers(self._base_url, self._key)
-
-
-def _open(name: str, settings: ProviderSettings, services: ProviderServices) -> ModelProvider:
-    # Here, so that who only reads kinds does not load the HTTP client.
-    from zerobot.providers.transport import Exchange  # noqa: PLC0415
-
-    return with_text_tools(ResponsesModel(name, settings, Exchange(name, settings, services)), settings)
-
-
-KIND = ProviderKind(name="openai_responses", default_base_url=BASE_URL, needs_key=True, open=_open)
+KIND = kind_of(
+    WireProtocol(
+        name="openai_responses",
+        base_url="https://api.openai.com/v1",
+        ask_path="responses",
+        list_path="models",
+        headers=key_headers,
+        encode=lambda request, provider, _base_url: encode(request, provider),
+        decoder=ResponsesDecoder,
+    )
+)
