@@ -191,6 +191,11 @@ class ModelTable(Section):
         le=100_000_000,
         description="Tokens that one answer can have. Absent: as in zerobot's catalogue, if known.",
     )
+    vision: bool | None = Field(
+        default=None,
+        description="Whether the model is shown the pictures that people attach; false: it reads their names and "
+        "paths. Absent: as in zerobot's catalogue; a model that is not in it is taken not to see.",
+    )
     input_price: _TokenPrice = Field(
         default=None,
         description="USD for a million tokens of input; 0: free. Absent: as in zerobot's catalogue, where the "

@@ -73,10 +73,18 @@ class ContextOverflowError(ProviderError):
     user_text = "This conversation is too long for the model. Send /new to start afresh."
 
 
+class BodyTooLargeError(ContextOverflowError):
+    """The request has too many bytes, or too many pictures. Without any pictures it is its text that is too long."""
+
+
 class HistoryRejectedError(ProviderError):
     """The provider says that the messages themselves are malformed."""
 
     user_text = "The model refused our conversation as malformed. Send /new to start afresh."
+
+
+class PictureRejectedError(HistoryRejectedError):
+    """The provider takes no pictures, or not these."""
 
 
 class DeliveryError(ZerobotError):

@@ -68,9 +68,12 @@ class StoredFile:
     kind: str
     name: str
     mime: str
+    """As the platform says; of a picture with a digest, as its bytes say."""
     size: int
     path: str
     """Relative to the workspace."""
+    digest: str = ""
+    """SHA-256 in hex of a picture that models can be shown; empty: the model only reads about the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The seam to model APIs: what is asked, what streams back."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -31,6 +31,14 @@ class ToolSpec:
     """JSON Schema of an object."""
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as it goes to a model."""
+
+    mime: str
+    base64: str = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One question to a model. `messages` has no open round: every call has its result."""
@@ -41,6 +49,8 @@ class ModelRequest:
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
     max_output_tokens: int | None = None
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+    """The attached pictures that the model is shown, by the paths of their files; of all others it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

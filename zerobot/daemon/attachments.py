@@ -1,6 +1,8 @@
-"""Fetching what people attach into the workspace, off the path on which messages are received."""
+"""What people attach: fetched into the workspace, off the path on which messages are received, and read for models."""
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import cast
@@ -10,6 +12,8 @@ from zerobot.core.envelope import Attachment
 from zerobot.core.errors import DeliveryError
 from zerobot.core.log import EventLog
 from zerobot.core.messages import StoredFile
+from zerobot.core.model import Picture
+from zerobot.core.pictures import picture_type
 from zerobot.security.filenames import safe_name, with_counter
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
 from zerobot.store.turn_rows import Turn
@@ -47,7 +51,15 @@ class AttachmentFetcher:
         except (DeliveryError, PathRefusedError, BadPathError, OSError, _TooLargeError) as error:
             self._log("attachment.failed", level="warning", error=error, turn=turn.id)
             return _note(name, error.why if isinstance(error, _TooLargeError) else "it could not be fetched")
-        return StoredFile(kind=attachment.kind, name=name, mime=attachment.mime, size=len(data), path=target)
+        mime = picture_type(data)
+        return StoredFile(
+            kind=attachment.kind,
+            name=name,
+            mime=mime or attachment.mime,
+            size=len(data),
+            path=target,
+            digest=hashlib.sha256(data).hexdigest() if mime else "",
+        )
 
     async def _read(self, channel: str, attachment: Attachment, limit: int) -> bytes:
         data = bytearray()
@@ -79,6 +91,40 @@ class AttachmentFetcher:
         except FileNotFoundError:
             return False
         return True
+
+
+class PictureReader:
+    """Reads attached pictures back from the workspace, for a model to be shown.
+
+    Tools may write where attachments lie, so only a file with the very bytes that were sent is shown as what somebody
+    sent.
+
+    Args:
+        files: Reads inside the bounds, and nowhere else.
+        log: Gets a line for what cannot be shown.
+    """
+
+    def __init__(self, files: GuardedFiles, log: EventLog) -> None:
+        self._files = files
+        self._log = log
+
+    async def __call__(self, file: StoredFile) -> Picture | None:
+        """Read one; None: it is gone, out of bounds, or another file now."""
+        try:
+            return await asyncio.to_thread(self._read, file)
+        except (PathRefusedError, BadPathError, OSError, _ChangedError) as error:
+            self._log("attachment.not_shown", error=error, path=file.path)
+            return None
+
+    def _read(self, file: StoredFile) -> Picture:
+        content = self._files.read_bytes(self._files.canonical(file.path), file.size)
+        if not content.complete or hashlib.sha256(content.data).hexdigest() != file.digest:
+            raise _ChangedError("it has other bytes than those that were sent")
+        return Picture(mime=file.mime, base64=base64.b64encode(content.data).decode("ascii"))
+
+
+class _ChangedError(Exception):
+    """A file is not the one that was sent."""
 
 
 class _TooLargeError(Exception):

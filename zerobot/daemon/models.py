@@ -7,6 +7,8 @@ from zerobot.config.schema import DEMO, AgentSettings, ProviderTable
 from zerobot.core.model import ModelProvider
 from zerobot.core.provider_kind import ProviderServices
 from zerobot.providers.catalogue import Catalogue
+from zerobot.providers.picture_limits import limits_at
+from zerobot.providers.pictures import ReadPicture, SeeingModel
 from zerobot.turn.kit import ModelChoice, ModelRoute
 
 
@@ -16,13 +18,21 @@ class Models:
     Args:
         config: Names the providers.
         services: What they are given.
-        catalogue: Knows their windows.
+        catalogue: Knows their windows, and which of them can see.
+        read_picture: Reads what is attached; None: no model is shown anything, as for who only checks them.
     """
 
-    def __init__(self, config: LoadedConfig, services: ProviderServices, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(
+        self,
+        config: LoadedConfig,
+        services: ProviderServices,
+        catalogue: Callable[[], Catalogue],
+        read_picture: ReadPicture | None = None,
+    ) -> None:
         self._config = config
         self._services = services
         self._catalogue = catalogue
+        self._read_picture = read_picture
         self._open: dict[str, ModelProvider] = {}
 
     def knows(self, reference: str) -> bool:
@@ -43,10 +53,16 @@ class Models:
         if name not in self._open:
             kind = self._config.kinds.providers[table.kind or name]()
             self._open[name] = kind.open(name, table, self._services)
+        catalogue = self._catalogue()
+        facts, provider = catalogue.facts(reference), self._open[name]
+        read = self._read_picture if facts.vision else None
+        if read is not None:
+            provider = SeeingModel(provider, limits_at(catalogue.addresses.get(name, "")), read)
         return ModelChoice(
-            self._open[name],
+            provider,
             model,
-            max_output=self._catalogue().facts(reference).max_output,
+            max_output=facts.max_output,
+            sees=read is not None,
             max_retries=table.max_retries,
             retry_cap=table.retry_cap,
         )

@@ -19,7 +19,7 @@ from zerobot.core.provider_kind import ProviderServices
 from zerobot.core.terminal import TakesTerminals
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Tool
 from zerobot.daemon.access_state import DaemonAccess, configured_policy
-from zerobot.daemon.attachments import AttachmentFetcher
+from zerobot.daemon.attachments import AttachmentFetcher, PictureReader
 from zerobot.daemon.command_lane import CommandLane
 from zerobot.daemon.commands import ChatCommands, CommandBooks, CommandWires
 from zerobot.daemon.costs import Costs
@@ -114,8 +114,8 @@ def build_parts(foundation: Foundation) -> Parts:
     access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
     costs = Costs(foundation.config, books.usage)
     services = ProviderServices(http=foundation.http.guarded, clock=clock, log=log)
-    models = Models(foundation.config, services, lambda: costs.catalogue)
     files = GuardedFiles(policy.bounds)
+    models = Models(foundation.config, services, lambda: costs.catalogue, PictureReader(files, log))
     memory = memory_parts(foundation.config, database, clock, log)
     tools = tools_by_name([*builtin_tools(files, ShellSettings(), clock), *memory.tools, *foundation.plugin.tools])
     _warn(foundation, policy, tools)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from zerobot.core.messages import RecordedCall
-from zerobot.core.model import ModelRequest, ToolSpec
+from zerobot.core.model import ModelRequest, Picture, ToolSpec
 from zerobot.providers.dialogue import ModelSaid, PeopleSaid, dialogue, result_text, tool_name
 
 DEFAULT_MAX_TOKENS = 8192
@@ -29,7 +29,7 @@ def encode(request: ModelRequest, provider: str) -> dict[str, object]:
         request: What to ask.
         provider: Our name of the provider, to tell its own reasoning from that of others.
     """
-    entries = dialogue(request.messages, provider)
+    entries = dialogue(request, provider)
     body: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_output_tokens or DEFAULT_MAX_TOKENS,
@@ -54,7 +54,7 @@ def _messages(entries: Sequence[PeopleSaid | ModelSaid]) -> list[_Block]:
     for entry in entries:
         if isinstance(entry, PeopleSaid):
             # Results come first in a message, whatever people said after the round follows them.
-            messages.append({"role": "user", "content": [*results, {"type": "text", "text": entry.text}]})
+            messages.append({"role": "user", "content": [*results, *(_part(part) for part in entry.parts)]})
             results = []
             continue
         if results:
@@ -68,6 +68,12 @@ def _messages(entries: Sequence[PeopleSaid | ModelSaid]) -> list[_Block]:
         assert isinstance(content, list), "all content is written as blocks"
         content[-1]["cache_control"] = _CACHE
     return messages
+
+
+def _part(part: str | Picture) -> _Block:
+    if isinstance(part, Picture):
+        return {"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.base64}}
+    return {"type": "text", "text": part}
 
 
 def _blocks(said: ModelSaid) -> list[_Block]:

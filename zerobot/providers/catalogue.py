@@ -1,4 +1,7 @@
-"""What is known of models: how much they read and write, and what that costs. What is not known is None, never 0."""
+"""What is known of models: how much they read and write, whether they see, and what that costs.
+
+A number that is not known is None, never 0.
+"""
 
 import re
 import tomllib
@@ -29,6 +32,11 @@ class KnownFacts(Protocol):
     @property
     def max_output(self) -> int | None:
         """Tokens that one answer can have."""
+        ...
+
+    @property
+    def vision(self) -> bool | None:
+        """Whether it can be shown pictures."""
         ...
 
     @property
@@ -68,6 +76,8 @@ class ModelFacts:
 
     context_window: int | None = None
     max_output: int | None = None
+    vision: bool = False
+    """Whether it is known to see: a model without eyes that is sent a picture refuses, or makes up what is in it."""
     price: Price | None = None
 
 
@@ -80,7 +90,8 @@ class Entry:
     match: tuple[str, ...]
     """Names of models."""
     values: Mapping[str, Decimal]
-    """By the names of `KnownFacts`."""
+    """The numbers, by the names of `KnownFacts`."""
+    vision: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +112,18 @@ class Catalogue:
         """
         provider, _, model = reference.partition("/")
         values: dict[str, Decimal] = {}
+        vision = False
         if entry := _best(self.entries, model):
             at_home = host_of(self.addresses.get(provider, "")) in entry.hosts
             values = {key: value for key, value in entry.values.items() if at_home or not key.endswith("_price")}
+            vision = entry.vision
         if own := self.own.get(reference):
             values |= _said(own)
+            vision = vision if own.vision is None else own.vision
         return ModelFacts(
             context_window=_tokens(values.get("context_window")),
             max_output=_tokens(values.get("max_output")),
+            vision=vision,
             price=_price(values),
         )
 
@@ -133,7 +148,8 @@ def shipped() -> tuple[Entry, ...]:
         Entry(
             hosts=frozenset(vendor["hosts"]),
             match=tuple(model["match"]),
-            values={key: Decimal(value) for key, value in model.items() if key != "match"},
+            values={key: Decimal(value) for key, value in model.items() if key not in ("match", "vision")},
+            vision=model["vision"],
         )
         for vendor in document["vendor"]
         for model in vendor["model"]

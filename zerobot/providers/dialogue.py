@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zerobot.core.messages import AssistantMessage, Message, RecordedCall, StoredFile, UserMessage
+from zerobot.core.messages import AssistantMessage, RecordedCall, StoredFile, UserMessage
+from zerobot.core.model import ModelRequest, Picture
 
 _NAME_LIMIT = 64
 """Longest tool name that both protocols take (`^[a-zA-Z0-9_-]{1,64}$`)."""
@@ -22,7 +23,8 @@ GO_ON = "please go on"
 class PeopleSaid:
     """One or several messages of people, and the engine's notes; never empty."""
 
-    text: str
+    parts: tuple[str | Picture, ...]
+    """Texts, and after the text that tells of its file each picture; a text comes first, and no two in a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class ModelSaid:
     """Only the blocks that this provider wrote, without our `provider` key."""
 
 
-def dialogue(messages: Sequence[Message], provider: str) -> list[PeopleSaid | ModelSaid]:
+def dialogue(request: ModelRequest, provider: str) -> list[PeopleSaid | ModelSaid]:
     """Bring a history into the form that every provider takes.
 
     Messages of people that follow each other become one; a model's message that says nothing is left out; the first
@@ -43,23 +45,23 @@ def dialogue(messages: Sequence[Message], provider: str) -> list[PeopleSaid | Mo
     since a note inside the model's own text would teach it to write such notes.
 
     Args:
-        messages: As the engine hands them over: no call without a result.
+        request: Its messages are as the engine hands them over: no call without a result.
         provider: Name of the provider that will read it; reasoning of another one is not for it.
     """
     said: list[PeopleSaid | ModelSaid] = []
-    waiting: list[str] = []
-    for message in messages:
+    waiting: list[str | Picture] = []
+    for message in request.messages:
         if isinstance(message, UserMessage):
-            waiting += _people_parts(message)
+            waiting += _people_parts(message, request.pictures)
             continue
         if not message.says_nothing:
             if waiting or not said:
-                said.append(PeopleSaid(text="\n\n".join(waiting) or _note(EARLIER_LEFT_OUT)))
+                said.append(_people_said(waiting, EARLIER_LEFT_OUT))
                 waiting = []
             said.append(_model_said(message, provider))
         waiting += _notes_after(message)
     if waiting or not said or _waits_for_people(said[-1]):
-        said.append(PeopleSaid(text="\n\n".join(waiting) or _note(GO_ON)))
+        said.append(_people_said(waiting, GO_ON))
     return _alternating(said)
 
 
@@ -76,6 +78,11 @@ def result_text(call: RecordedCall) -> str:
 def tool_name(name: str) -> str:
     """Make a name that the APIs take of whatever the model invented; a good name stays as it is."""
     return _NOT_IN_NAMES.sub("_", name)[:_NAME_LIMIT] or "unknown"
+
+
+def data_url(picture: Picture) -> str:
+    """Write a picture as both of OpenAI's protocols take it (RFC 2397)."""
+    return f"data:{picture.mime};base64,{picture.base64}"
 
 
 def disarmed(text: str) -> str:
@@ -100,13 +107,29 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(name)
 
 
-def _people_parts(message: UserMessage) -> list[str]:
-    parts = [disarmed(message.memory.strip())] if message.memory.strip() else []
+def _people_said(parts: Sequence[str | Picture], otherwise: str) -> PeopleSaid:
+    """Join the texts that stand next to each other; where nothing was said, a note takes its place."""
+    joined: list[str | Picture] = []
+    for part in parts or (_note(otherwise),):
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += f"\n\n{part}"
+        else:
+            joined.append(part)
+    return PeopleSaid(parts=tuple(joined))
+
+
+def _people_parts(message: UserMessage, pictures: Mapping[str, Picture]) -> list[str | Picture]:
+    parts: list[str | Picture] = [disarmed(message.memory.strip())] if message.memory.strip() else []
     parts += [_note(message.note)] if message.note.strip() else []
     text = disarmed(message.text.strip())
     if message.speaker and text:
         text = f"[{_one_line(message.speaker)}] {text}"
-    return [*parts, *([text] if text else []), *(_file_line(file) for file in message.files)]
+    parts += [text] if text else []
+    for file in message.files:
+        parts.append(_file_line(file))
+        if file.path in pictures:
+            parts.append(pictures[file.path])
+    return parts
 
 
 def _file_line(file: StoredFile) -> str:
@@ -147,6 +170,6 @@ def _alternating(said: list[PeopleSaid | ModelSaid]) -> list[PeopleSaid | ModelS
     result: list[PeopleSaid | ModelSaid] = []
     for entry in said:
         if result and _waits_for_people(result[-1]) and isinstance(entry, ModelSaid):
-            result.append(PeopleSaid(text=_note(GO_ON)))
+            result.append(_people_said((), GO_ON))
         result.append(entry)
     return result

@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from zerobot.core.errors import (
+    BodyTooLargeError,
     ContextOverflowError,
     CredentialError,
     HistoryRejectedError,
+    PictureRejectedError,
     ProviderError,
     RateLimitError,
 )
@@ -32,7 +34,21 @@ _REFILLS = re.compile(r"per[ _-]?minute|per[ _-]?second|retry in \d", re.IGNOREC
 _OVERFLOW = re.compile(
     r"context[_ ]?(length|size|window)|maximum context|prompt is too long|too many (input |prompt )?tokens"
     r"|exceed[a-z_ ]*(context|token limit|max(imum)?[a-z_ ]*tokens)|input (length|is too long)|reduce the length"
-    r"|input token count|request_too_large",
+    r"|input token count",
+    re.IGNORECASE,
+)
+_BODY = re.compile(
+    r"request_too_large|request exceeds the maximum size|(body|payload|entity) (is )?too large"
+    # Each request can only have so many pictures of so many bytes and pixels.
+    r"|image exceeds|image dimensions|too many images|at most \d+ image|max(imum)?[a-z_ ]* \d+ images|images: \d+ >",
+    re.IGNORECASE,
+)
+_PICTURE = re.compile(
+    r"image_url|input_image|image\.source|invalid_image|image_parse_error|mmproj|multi-?modal"
+    r"|(not|n't|un|(unable|failed) to )[ -]?((pre)?process|support|read|decode|download|represent)[a-z ,]* images?\b"
+    r"|(invalid|unsupported|corrupt(ed)?|unreadable|bad) (base64[a-z -]*)?images?\b"
+    r"|\bimages?\b[^.]{0,60}(not (supported|valid)|unsupported|invalid|could not|cannot|failed|corrupt|does not match)"
+    r"|support[a-z ]*image input|content must be a string",
     re.IGNORECASE,
 )
 _HISTORY = re.compile(
@@ -228,6 +244,14 @@ def _overflow(refusal: Refusal) -> ProviderError:
     return ContextOverflowError(_told(refusal), code="context_overflow", status=refusal.status)
 
 
+def _body_too_large(refusal: Refusal) -> ProviderError:
+    return BodyTooLargeError(_told(refusal), code="body_too_large", status=refusal.status)
+
+
+def _picture_rejected(refusal: Refusal) -> ProviderError:
+    return PictureRejectedError(_told(refusal), code="picture_rejected", status=refusal.status)
+
+
 def _history(refusal: Refusal) -> ProviderError:
     return HistoryRejectedError(_told(refusal), code="history_rejected", status=refusal.status)
 
@@ -252,9 +276,14 @@ def _is_quota(refusal: Refusal) -> bool:
     return bool(_QUOTA.search(refusal.words)) and not _REFILLS.search(refusal.words)
 
 
+def _is_body_too_large(refusal: Refusal) -> bool:
+    return refusal.status == 413 or (refusal.status in {None, 400, 422} and bool(_BODY.search(refusal.words)))
+
+
 def _is_overflow(refusal: Refusal) -> bool:
     if refusal.status == 413:
-        return True
+        # Groq answers so when a single request has more tokens than its account may use in a minute.
+        return "token" in refusal.words.lower()
     # Some servers answer 500 to a prompt that is too long; a 429 with the same words is about tokens a minute.
     return refusal.status not in {401, 403, 429} and bool(_OVERFLOW.search(refusal.words))
 
@@ -283,7 +312,10 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], Callable[[Refusal], ProviderError
     (_by(frozenset({401, 403}), _AUTH), _credentials),
     (_is_quota, _quota),
     (_is_overflow, _overflow),
+    (_is_body_too_large, _body_too_large),
     (_both(frozenset({400, 422}), _FILTER), _filtered),
+    # A router that finds no model for a picture answers 404, a local server whose model has no eyes 500.
+    (_both(frozenset({400, 404, 415, 422, 500}), _PICTURE), _picture_rejected),
     (_by(frozenset({429}), _RATE), _rate_limited),
     (_by(_OVERLOADED, _BUSY), _overloaded),
     (_both(frozenset({400}), _GENERATION), _badly_written),

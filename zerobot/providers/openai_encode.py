@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from zerobot.core.messages import RecordedCall
-from zerobot.core.model import ModelRequest, ToolSpec
-from zerobot.providers.dialogue import ModelSaid, argument_text, dialogue, result_text, tool_name
+from zerobot.core.model import ModelRequest, Picture, ToolSpec
+from zerobot.providers.dialogue import ModelSaid, PeopleSaid, argument_text, data_url, dialogue, result_text, tool_name
 from zerobot.providers.openai_dialects import Dialect
 from zerobot.providers.openai_reasoning import given_back
 
@@ -44,14 +44,26 @@ def _messages(request: ModelRequest, provider: str, dialect: Dialect) -> list[di
     if request.system.strip():
         messages.append({"role": "system", "content": request.system})
     signed = dialect.wants_signatures(request.model)
-    for entry in dialogue(request.messages, provider):
+    for entry in dialogue(request, provider):
         if isinstance(entry, ModelSaid):
             messages += _round(entry, dialect, signed=signed)
             continue
         if dialect.words_after_results and messages and messages[-1]["role"] == "tool":
             messages.append({"role": "assistant", "content": AFTER_RESULTS})
-        messages.append({"role": "user", "content": entry.text})
+        messages.append({"role": "user", "content": _content(entry)})
     return messages
+
+
+def _content(said: PeopleSaid) -> object:
+    """Write what people said; servers whose models see nothing take no list."""
+    first, *more = said.parts
+    return [_part(part) for part in said.parts] if more else first
+
+
+def _part(part: str | Picture) -> dict[str, object]:
+    if isinstance(part, Picture):
+        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    return {"type": "text", "text": part}
 
 
 def _round(said: ModelSaid, dialect: Dialect, *, signed: bool) -> list[dict[str, object]]:

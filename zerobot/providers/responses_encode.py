@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from zerobot.core.messages import RecordedCall
-from zerobot.core.model import ModelRequest, ToolSpec
-from zerobot.providers.dialogue import ModelSaid, argument_text, dialogue, result_text, tool_name
+from zerobot.core.model import ModelRequest, Picture, ToolSpec
+from zerobot.providers.dialogue import ModelSaid, argument_text, data_url, dialogue, result_text, tool_name
 
 REASONING_ITEM = "reasoning_item"
 """Kind of the block that keeps a reasoning item, whole, and the number of calls before it."""
@@ -28,11 +28,11 @@ def encode(request: ModelRequest, provider: str) -> dict[str, object]:
         provider: Our name of the provider, to tell its own reasoning from that of others.
     """
     items: list[_Item] = []
-    for entry in dialogue(request.messages, provider):
+    for entry in dialogue(request, provider):
         if isinstance(entry, ModelSaid):
             items += _round(entry)
         else:
-            items.append(_message("user", "input_text", entry.text))
+            items.append(_message("user", [_input(part) for part in entry.parts]))
     body: dict[str, object] = {"model": request.model, "input": items, "stream": True, "store": False}
     if not _DOES_NOT_REASON.search(request.model):
         body["include"] = ["reasoning.encrypted_content"]
@@ -55,7 +55,7 @@ def _round(said: ModelSaid) -> list[_Item]:
             thoughts[min(max(place, 0), rank)].append(dict(item))
     items: list[_Item] = []
     if said.text:
-        items += [*thoughts[0], _message("assistant", "output_text", said.text)]
+        items += [*thoughts[0], _message("assistant", [{"type": "output_text", "text": said.text}])]
     elif thoughts[0]:
         thoughts[1] = [*thoughts[0], *thoughts[1]]
     for place, call in enumerate(said.calls, start=1):
@@ -64,8 +64,14 @@ def _round(said: ModelSaid) -> list[_Item]:
     return [*items, *(_result(call) for call in said.calls)]
 
 
-def _message(role: str, part: str, text: str) -> _Item:
-    return {"type": "message", "role": role, "content": [{"type": part, "text": text}]}
+def _message(role: str, content: Sequence[_Item]) -> _Item:
+    return {"type": "message", "role": role, "content": content}
+
+
+def _input(part: str | Picture) -> _Item:
+    if isinstance(part, Picture):
+        return {"type": "input_image", "detail": "auto", "image_url": data_url(part)}
+    return {"type": "input_text", "text": part}
 
 
 def _call(call: RecordedCall) -> _Item:

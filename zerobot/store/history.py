@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import cast
 
 from zerobot.core.ids import CallId, ConversationId, InboxId, TurnId
@@ -175,7 +175,7 @@ def _file(fields: Mapping[str, object]) -> StoredFile:
     kind, name, mime, path = (str(fields[key]) for key in ("kind", "name", "mime", "path"))
     size = fields["size"]
     assert isinstance(size, int), "written by extra_of below"
-    return StoredFile(kind=kind, name=name, mime=mime, size=size, path=path)
+    return StoredFile(kind=kind, name=name, mime=mime, size=size, path=path, digest=str(fields.get("digest", "")))
 
 
 def _list(extra: Mapping[str, object], key: str) -> list[dict[str, object]]:
@@ -195,9 +195,7 @@ def extra_of(message: Message) -> str:
     if isinstance(message, UserMessage):
         fields: dict[str, object] = {
             "speaker": message.speaker,
-            "files": [
-                {"kind": f.kind, "name": f.name, "mime": f.mime, "size": f.size, "path": f.path} for f in message.files
-            ],
+            "files": [asdict(file) for file in message.files],
             "note": message.note,
             "memory": message.memory,
             "inputs": list(message.inputs),

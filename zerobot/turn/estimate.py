@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 
 from zerobot.core.messages import AssistantMessage, Message, UserMessage
+from zerobot.turn.pictures import pictures
 
 CHARACTERS_A_TOKEN = 4
 """Of ASCII; any other character counts as a token of its own."""
+PICTURE_TOKENS = 2_000
+"""Of a picture. The vendors count by its size, from some hundred to some thousand."""
 
 
 def tokens_of(text: str) -> int:
@@ -16,8 +19,8 @@ def tokens_of(text: str) -> int:
 
 
 def estimate(messages: Iterable[Message]) -> int:
-    """Tokens of some messages, with the results of their calls."""
-    return sum(tokens_of(text) for message in messages for text in _texts(message))
+    """Tokens of some messages, with the results of their calls and the pictures that are shown."""
+    return sum(_tokens(message) for message in messages)
 
 
 def used_tokens(messages: Sequence[Message], after: int, rest: int) -> int:
@@ -34,6 +37,11 @@ def used_tokens(messages: Sequence[Message], after: int, rest: int) -> int:
             return message.context_tokens + since + sum(tokens_of(text) for text in _results(message))
         since += estimate([message])
     return since + rest
+
+
+def _tokens(message: Message) -> int:
+    words = sum(tokens_of(text) for text in _texts(message))
+    return words + PICTURE_TOKENS * len(pictures([message]))
 
 
 def _texts(message: Message) -> Iterable[str]:

@@ -55,6 +55,8 @@ class ModelChoice:
     model: str
     max_output: int | None = None
     """Tokens that the model can write at once; None: not known, the provider decides."""
+    sees: bool = False
+    """Whether its provider shows it the pictures in a request."""
     max_retries: int = 3
     """Tries after the first."""
     retry_cap: float = 45.0
@@ -69,6 +71,11 @@ class ModelRoute:
     """The models that are tried for a step, in order."""
 
     choices: Sequence[ModelChoice]
+
+    @property
+    def sees(self) -> bool:
+        """Whether one of them is shown pictures."""
+        return any(choice.sees for choice in self.choices)
 
     def without_retries(self) -> "ModelRoute":
         """The same models, each tried once."""

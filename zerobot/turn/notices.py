@@ -26,6 +26,7 @@ TOOL_ENDED = "_(Done.)_"
 INTERNAL = "Something went wrong on my side; it is in the log. Please try again."
 STILL_TRYING = "The model does not answer yet; I am still trying."
 SHORTENING = "This conversation is too long for the model; I am shortening it."
+WITHOUT_PICTURES = "The model's provider does not take these pictures; I go on without some or all of them."
 UNGUARDED = (
     "I must not take messages at the moment: a part that has to check them is not there. Please try again later."
 )
@@ -38,6 +39,9 @@ CLOSING_REQUEST = (
     "Answer now from what you have, and say plainly what is not done."
 )
 LEFT_OUT = "(Earlier messages were left out, because the conversation is too long.)"
+PICTURE_LEFT_OUT = (
+    "(The provider did not take a picture that was attached here, so you do not see it. Say so if it matters.)"
+)
 
 REPEATS = "[You have made this very call several times in a row; its result will not change by itself.]"
 REPEATS_OPTIONS = (

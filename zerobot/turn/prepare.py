@@ -1,5 +1,6 @@
 """Before a step: the input's files and memory, the window of history, and the request that is made of them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from zerobot.core.messages import Message, StoredFile, UserMessage
@@ -9,6 +10,7 @@ from zerobot.memory.policy import rule_of
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.kit import TurnKit
+from zerobot.turn.pictures import pictures, without_pictures
 from zerobot.turn.transcript import Transcript
 from zerobot.turn.window import layout, moved_window
 
@@ -84,9 +86,15 @@ async def _keep(kit: TurnKit, transcript: Transcript, message: UserMessage) -> U
     return message
 
 
+def sent_messages(kit: TurnKit, transcript: Transcript) -> Sequence[Message]:
+    """What of the conversation the models read; pictures count for nothing where none of them can see."""
+    messages = layout(transcript.messages, transcript.earlier)
+    return messages if kit.route.sees else without_pictures(messages, {file.digest for file in pictures(messages)})
+
+
 def request_of(kit: TurnKit, transcript: Transcript, *, closing: bool = False) -> ModelRequest:
     """The request for the next step. Without tools, and with a word about it, when it is the closing one."""
-    messages = [_sendable(message) for message in layout(transcript.messages, transcript.earlier)]
+    messages = [_sendable(message) for message in sent_messages(kit, transcript)]
     tools = [
         ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
         for tool in kit.tools.values()

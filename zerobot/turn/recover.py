@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from zerobot.core.errors import ContextOverflowError, HistoryRejectedError, ProviderError
+from zerobot.core.errors import (
+    BodyTooLargeError,
+    ContextOverflowError,
+    HistoryRejectedError,
+    PictureRejectedError,
+    ProviderError,
+)
 from zerobot.core.events import StatusChanged
 from zerobot.core.log import EventLog
 from zerobot.core.messages import Message, UserMessage
@@ -11,11 +17,14 @@ from zerobot.core.model import ModelRequest
 from zerobot.turn import notices
 from zerobot.turn.estimate import estimate
 from zerobot.turn.kit import Emit
+from zerobot.turn.pictures import pictures, without_pictures
 from zerobot.turn.shrink import shrink
 from zerobot.turn.validity import faults, sendable, strict
 
 SHARES = (0.7, 0.5, 0.35)
 """What stays of a request that was too long: at the first overflow, the second and the third without an answer."""
+NEWEST_PICTURES = 2
+"""How many pictures are still shown when a request with more had too many bytes; the next time it is none."""
 
 
 def with_note(request: ModelRequest, note: str) -> ModelRequest:
@@ -36,6 +45,8 @@ class Mender:
     def __init__(self, emit: Emit, log: EventLog) -> None:
         self._emit = emit
         self._log = log
+        self._unshown: set[str] = set()
+        """Digests of pictures that a provider did not take. One that comes later is shown all the same."""
         self._budget: int | None = None
         """Tokens that a request may have, once one was too long."""
         self._overflows = 0
@@ -48,7 +59,7 @@ class Mender:
         Raises:
             HistoryRejectedError: Nobody said anything in it, so that there is nothing to answer.
         """
-        messages: Sequence[Message] = request.messages
+        messages: Sequence[Message] = without_pictures(request.messages, self._unshown, notices.PICTURE_LEFT_OUT)
         found = faults(messages)
         if found:
             self._report(found)
@@ -62,7 +73,9 @@ class Mender:
     def mend(self, request: ModelRequest, error: ProviderError) -> ModelRequest | None:
         """What is sent instead of a request that a provider has refused; None: nothing can be done about it."""
         messages: Sequence[Message] = ()
-        if isinstance(error, ContextOverflowError):
+        if isinstance(error, BodyTooLargeError | PictureRejectedError) and pictures(request.messages):
+            messages = self._fewer_pictures(request.messages, error)
+        elif isinstance(error, ContextOverflowError):
             messages = self._smaller(request.messages)
         elif isinstance(error, HistoryRejectedError) and not self._resent:
             self._resent = True
@@ -76,6 +89,16 @@ class Mender:
         """A request had its answer; the next one may be mended as often."""
         self._overflows = 0
         self._resent = False
+
+    def _fewer_pictures(self, messages: Sequence[Message], error: ProviderError) -> Sequence[Message]:
+        """The newest two if it was the bytes, none if that does not do or it was the pictures themselves."""
+        shown = [file.digest for file in pictures(messages)]
+        kept = set(shown[-NEWEST_PICTURES:]) if isinstance(error, BodyTooLargeError) else set()
+        gone = set(shown) - kept or set(shown)
+        self._unshown |= gone
+        self._log("history.pictures_left_out", level="warning", pictures=len(gone), left=len(set(shown) - gone))
+        self._emit(StatusChanged(notices.WITHOUT_PICTURES))
+        return without_pictures(messages, gone, notices.PICTURE_LEFT_OUT)
 
     def _smaller(self, messages: Sequence[Message]) -> Sequence[Message]:
         if self._overflows == len(SHARES):

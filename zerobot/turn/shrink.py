@@ -7,6 +7,7 @@ from zerobot.core.ids import CallId
 from zerobot.core.messages import AssistantMessage, Message, RecordedCall, UserMessage
 from zerobot.turn import notices
 from zerobot.turn.estimate import estimate, tokens_of
+from zerobot.turn.pictures import pictures, without_pictures
 from zerobot.turn.settle import shorten
 
 KEPT_OF_RESULT = 2_000
@@ -18,16 +19,17 @@ LEAST_OF_RESULT = 200
 def shrink(messages: Sequence[Message], budget: int) -> tuple[Message, ...]:
     """Bring a sendable history below a size, as far as that goes; it stays sendable.
 
-    Long results are cut first, the longest before the others. Then whole turns are left out, oldest first, the
-    conversation's first one last; then the earlier rounds of the turn that runs. The newest words of a person and the
-    newest round always stay.
+    Long results are cut first, the longest before the others. Then the model only reads about pictures that it was
+    shown, the oldest first. Then whole turns are left out, oldest first, the conversation's first one last; then the
+    earlier rounds of the turn that runs. The newest words of a person and the newest round always stay.
 
     Args:
         messages: Oldest first.
         budget: Tokens, as `estimate` counts them.
     """
     kept = list(messages)
-    for step in (_cut_results(KEPT_OF_RESULT), _drop_turns, _drop_rounds, _cut_results(LEAST_OF_RESULT)):
+    steps = (_cut_results(KEPT_OF_RESULT), _drop_pictures, _drop_turns, _drop_rounds, _cut_results(LEAST_OF_RESULT))
+    for step in steps:
         if estimate(kept) <= budget:
             break
         kept = step(kept, budget)
@@ -49,6 +51,12 @@ def _cut_results(characters: int) -> Callable[[list[Message], int], list[Message
         return [_with_cut(m, cut, characters) if isinstance(m, AssistantMessage) else m for m in messages]
 
     return step
+
+
+def _drop_pictures(messages: list[Message], budget: int) -> list[Message]:
+    while (shown := pictures(messages)) and estimate(messages) > budget:
+        messages = without_pictures(messages, {shown[0].digest})
+    return messages
 
 
 def _drop_turns(messages: list[Message], budget: int) -> list[Message]:

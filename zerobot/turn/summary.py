@@ -17,9 +17,10 @@ from zerobot.store.usage import ModelCallRow
 from zerobot.turn.estimate import tokens_of, used_tokens
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
+from zerobot.turn.prepare import sent_messages
 from zerobot.turn.settle import shorten
 from zerobot.turn.transcript import Transcript
-from zerobot.turn.window import BY_HAND, Pass, folded, harmless, layout, next_pass
+from zerobot.turn.window import BY_HAND, Pass, folded, harmless, next_pass
 
 PURPOSE = "summary"
 """How the model calls of this module are metered."""
@@ -49,7 +50,7 @@ def needs_room(kit: TurnKit, transcript: Transcript) -> bool:
         return False
     earlier = transcript.earlier
     rest = tokens_of(kit.system) + tools_tokens(kit.tools)
-    used = used_tokens(layout(transcript.messages, earlier), earlier.after, rest)
+    used = used_tokens(sent_messages(kit, transcript), earlier.after, rest)
     if used < kit.compaction.share * kit.window:
         return False
     return next_pass(transcript.messages, earlier, kit.compaction) is not None
