@@ -1,5 +1,6 @@
 """What the model server saw of a question, the same for all protocols."""
 
+import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,13 @@ class SeenRequest:
             )
         return ids
 
+    @property
+    def pictures(self) -> list[bytes]:
+        """The pictures in the question, in order."""
+        contents = [each.get("content") for each in (*self.body.get("messages", ()), *self._items())]
+        parts = [part for content in contents if isinstance(content, list) for part in content]
+        return [base64.b64decode(text) for part in parts if (text := _picture(part))]
+
     def result_of(self, call_id: str) -> SeenResult:
         """Return the result of a call.
 
@@ -118,5 +126,13 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
+        return "\n".join(str(block["text"]) for block in content if isinstance(block, dict) and "text" in block)
     return ""
+
+
+def _picture(part: Mapping[str, Any]) -> str:
+    """The base64 text of a picture; empty for any other part."""
+    if part.get("type") == "image":
+        return str(part["source"]["data"])
+    url = part.get("image_url", "")
+    return str(url["url"] if isinstance(url, dict) else url).partition(",")[2]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from tests.platforms.model_images import chat_image, messages_image
 from tests.platforms.model_wire import SIGNATURE
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -97,10 +98,24 @@ def _chat_message(message: Mapping[str, Any], position: int) -> Iterator[str]:
         yield f"{place}: a system message must come first"
     if role == "assistant":
         yield from _chat_assistant(message, place)
+    elif role == "user" and isinstance(content, list):
+        yield from _chat_parts(content, f"{place}.content")
     elif not isinstance(content, str):
         yield f"Invalid value for 'content': expected a string, got {content!r}. ({place})"
     elif role in {"system", "user"} and not content.strip():
         yield f"{place}: content must not be empty"
+
+
+def _chat_parts(parts: Sequence[Mapping[str, Any]], place: str) -> Iterator[str]:
+    if not parts:
+        yield f"Invalid '{place}': empty array. Expected an array with minimum length 1."
+    for number, part in enumerate(parts):
+        if part.get("type") == "image_url":
+            yield from chat_image(part, f"{place}[{number}]")
+        elif part.get("type") != "text":
+            yield f"Invalid value: {part.get('type')!r}. Supported values are: 'text', 'image_url'. ({place}[{number}])"
+        elif not isinstance(part.get("text"), str) or not part["text"].strip():
+            yield f"{place}[{number}]: content must not be empty"
 
 
 def _chat_assistant(message: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -208,13 +223,18 @@ def _messages_role(message: Mapping[str, Any], position: int) -> Iterator[str]:
 
 def _block(block: Mapping[str, Any], role: str, place: str) -> Iterator[str]:
     kind = block.get("type")
-    allowed = {"user": {"text", "tool_result"}, "assistant": {"text", "tool_use", "thinking", "redacted_thinking"}}
+    allowed = {
+        "user": {"text", "image", "tool_result"},
+        "assistant": {"text", "tool_use", "thinking", "redacted_thinking"},
+    }
     if kind not in allowed[role]:
         yield f"{place}: block of type {kind!r} is not allowed in a message with role {role!r}"
     if kind == "text" and not block.get("text"):
         yield "messages: text content blocks must be non-empty"
     elif kind == "text" and not block["text"].strip():
         yield "messages: text content blocks must contain non-whitespace text"
+    if kind == "image":
+        yield from messages_image(block, place)
     if kind == "thinking" and block.get("signature") != SIGNATURE:
         yield f"{place}: Invalid `signature` in `thinking` block"
     if kind == "tool_use":

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.platforms.model_images import responses_image
 from tests.platforms.model_wire import SIGNATURE
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -13,7 +14,12 @@ _FIELDS = {
     *("max_output_tokens", "reasoning", "text", "temperature", "top_p", "truncation", "metadata", "prompt_cache_key"),
 }
 _INCLUDES = {"reasoning.encrypted_content", "message.output_text.logprobs", "file_search_call.results"}
-_PARTS = {"user": {"input_text"}, "system": {"input_text"}, "developer": {"input_text"}, "assistant": {"output_text"}}
+_PARTS = {
+    "user": {"input_text", "input_image"},
+    "system": {"input_text"},
+    "developer": {"input_text"},
+    "assistant": {"output_text"},
+}
 _MAX_CALL_ID = 64
 _MIN_OUTPUT = 16
 _PLAIN_MODELS = ("gpt-4", "gpt-3", "gpt-5-chat")
@@ -124,7 +130,9 @@ def _message(item: Mapping[str, Any], place: str) -> Iterator[str]:
                 f"Invalid value: '{part.get('type')}'. Supported values are: {sorted(_PARTS[role])}. "
                 f"({place}.content[{number}].type)"
             )
-        if not isinstance(part.get("text"), str) or not part["text"].strip():
+        if part.get("type") == "input_image":
+            yield from responses_image(part, f"{place}.content[{number}]")
+        elif not isinstance(part.get("text"), str) or not part["text"].strip():
             yield f"Invalid '{place}.content[{number}].text': empty string"
 
 

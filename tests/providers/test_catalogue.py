@@ -97,6 +97,23 @@ def test_what_the_configuration_says_counts() -> None:
     assert known.price_of("router/half") is None
 
 
+@pytest.mark.parametrize(
+    ("reference", "sees"),
+    [
+        ("claude/claude-sonnet-4-5", True),
+        ("router/openai/gpt-4o", True),
+        ("gpt/o3-mini", False),
+        ("local/llava", False),
+        ("local/qwen-vl", True),
+        ("gpt/gpt-4.1", False),
+    ],
+)
+def test_who_sees_pictures(reference: str, *, sees: bool) -> None:
+    """By the catalogue, wherever the model is; the configuration counts over it; who is not known does not see."""
+    own = {"local/qwen-vl": ModelTable(vision=True), "gpt/gpt-4.1": ModelTable(vision=False)}
+    assert catalogue(own).facts(reference).vision is sees
+
+
 def test_a_local_model_is_free_only_when_that_is_said() -> None:
     """Nothing known is `unpriced`; zero is a price that somebody wrote down."""
     usage = Usage(input_tokens=1000, output_tokens=1000)

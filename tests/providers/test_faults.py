@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from zerobot.core.errors import (
+    BodyTooLargeError,
     ContextOverflowError,
     CredentialError,
     HistoryRejectedError,
+    PictureRejectedError,
     ProviderError,
     RateLimitError,
 )
@@ -35,7 +37,15 @@ TABLE = [
     (529, "Overloaded", ProviderError, "overloaded", YES),
     (401, "invalid x-api-key", CredentialError, "auth", NO),
     (403, "Your account has no access", CredentialError, "auth", NO),
-    (413, "Request exceeds the maximum size", ContextOverflowError, "context_overflow", NO),
+    (413, "Request exceeds the maximum size", BodyTooLargeError, "body_too_large", NO),
+    (413, "", BodyTooLargeError, "body_too_large", NO),
+    (413, "Limit 6000 tokens, requested 7000: reduce your message size", ContextOverflowError, "context_overflow", NO),
+    (400, "Too many images", BodyTooLargeError, "body_too_large", NO),
+    (400, "Could not process image", PictureRejectedError, "picture_rejected", NO),
+    (400, "x is not a multimodal model", PictureRejectedError, "picture_rejected", NO),
+    (400, "Unable to process input image.", PictureRejectedError, "picture_rejected", NO),
+    (400, "Image input is not supported by this model", PictureRejectedError, "picture_rejected", NO),
+    (404, "The model `image-generator` does not exist", ProviderError, "not_found", NO),
     (400, "prompt is too long: 210000 tokens > 200000 maximum", ContextOverflowError, "context_overflow", NO),
     (400, "This model's maximum context length is 8192 tokens", ContextOverflowError, "context_overflow", NO),
     (400, "Please reduce the length of the messages", ContextOverflowError, "context_overflow", NO),
@@ -82,6 +92,7 @@ def test_a_refusal_becomes_what_can_be_done_about_it(
         ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "overloaded", YES),
         ({"type": "error", "error": {"type": "api_error", "message": "oops"}}, "server_error", YES),
         ({"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}, "server_error", NO),
+        ({"type": "error", "error": {"type": "request_too_large", "message": "no"}}, "body_too_large", NO),
         ({"type": "error", "error": {"type": "authentication_error", "message": "no"}}, "auth", NO),
         ({"error": "unexpected EOF"}, "server_error", YES),
         ({"error": {"code": "429", "message": "slow"}}, "rate_limited", YES),

@@ -144,7 +144,7 @@ async def test_messages_come_back_as_they_were_stored(database: Database, clock:
     turn = await a_turn(database, "t1")
     await says(database, turn, "hi")
     said = (await turns.history(turn)).messages[0]
-    file = StoredFile(kind="image", name="ü \ud83d", mime="image/png", size=7, path="in/a.png")
+    file = StoredFile(kind="image", name="ü \ud83d", mime="image/png", size=7, path="in/a.png", digest="d" * 64)
     assert isinstance(said, UserMessage)
     said = replace(said, text="look \ud83d\ude00 \ud83d", files=(file,), note="one was skipped", memory="<m>ü</m>")
     await turns.set_input(said)

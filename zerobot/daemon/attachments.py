@@ -13,7 +13,7 @@ from zerobot.core.errors import DeliveryError
 from zerobot.core.log import EventLog
 from zerobot.core.messages import StoredFile
 from zerobot.core.model import Picture
-from zerobot.core.pictures import picture_type
+from zerobot.core.picture_type import picture_type
 from zerobot.security.filenames import safe_name, with_counter
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
 from zerobot.store.turn_rows import Turn

@@ -184,10 +184,10 @@ class House:
         """Take a line of the engine's log."""
         self.log.append((event, {**fields, "level": level, "error": error}))
 
-    async def fetch(self, turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG002 - none can be had
-        """Take note in the log that an attachment is wanted."""
+    async def fetch(self, turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG002 - the seam's
+        """Take note in the log that an attachment is wanted, and give what the test has of it."""
         self.note_log("attachment.wanted", name=attachment.name)
-        return f"{attachment.name} could not be fetched."
+        return self.settings.files.get(attachment.name, f"{attachment.name} could not be fetched.")
 
     def next_number(self) -> int:
         """A number that was not given before: ids of events and messages."""
@@ -323,7 +323,7 @@ class Engine:
         settings = house.settings
         tries, cap = settings.max_retries, settings.retry_cap
         models = (house.model, *settings.fallbacks)
-        choices = [ModelChoice(model, "test", max_retries=tries, retry_cap=cap) for model in models]
+        choices = [ModelChoice(model, "test", max_retries=tries, retry_cap=cap, sees=settings.sees) for model in models]
         return TurnKit(
             turns=self.turns,
             summaries=Summaries(self.database, house.clock),

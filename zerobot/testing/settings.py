@@ -11,6 +11,7 @@ from zerobot.core.events import TurnEvent
 from zerobot.core.guards import NO_GUARDS, Guards
 from zerobot.core.hooks import NO_HOOKS, Hooks
 from zerobot.core.ids import ConversationId
+from zerobot.core.messages import StoredFile
 from zerobot.security.bounds import Bounds
 from zerobot.security.policy import AccessPolicy
 from zerobot.store.inbox import QUEUE_LIMIT
@@ -28,6 +29,10 @@ class Settings:
     limits: TurnLimits = field(default_factory=lambda: TurnLimits(max_steps=0, tool_grace=0.05))
     fallbacks: list[ScriptedModel] = field(default_factory=list)
     """Models that are asked when the house's own fails."""
+    sees: bool = True
+    """Whether all of them are shown pictures."""
+    files: dict[str, StoredFile] = field(default_factory=dict)
+    """By its name, what can be had of an attachment; all others cannot be had."""
     max_retries: int = 2
     retry_cap: float = 45.0
     approval_timeout: timedelta = timedelta(seconds=600)
