@@ -6,7 +6,8 @@ import sqlite3
 import pytest
 
 from tests.e2e.stage import FullDisk, Stage
-from tests.platforms.model_script import holds, says
+from tests.platforms.model_images import PNG, REJECTIONS, TOO_LARGE, picture
+from tests.platforms.model_script import Refuses, holds, says
 
 
 async def test_an_update_is_handled_once_over_any_number_of_restarts(stage: Stage) -> None:
@@ -178,6 +179,45 @@ async def test_an_album_is_one_turn_with_all_its_pictures(stage: Stage) -> None:
     assert stored == [b"first picture", b"second picture"]
     assert "which birds?" in stage.model.last_request.newest_text
     assert len(stage.model.requests) == 1
+
+
+async def test_a_model_that_sees_is_shown_the_photos(stage: Stage) -> None:
+    """Each of an album in order, and still after a restart; a file that a tool has changed is not passed off as one."""
+    stage.configure('models."main/m-1"', vision=True)
+    cat, dog = picture(1), picture(2)
+    stage.model.always(says("Nice."))
+    async with stage.daemon() as daemon:
+        stage.uma.sends_album([("a.png", cat), ("b.png", dog)], caption="who is it?")
+        await daemon.until("delivery.sent")
+        assert stage.model.last_request.pictures == [cat, dog]
+    next(path for path in stage.workspace.rglob("*") if path.is_file() and path.read_bytes() == cat).write_bytes(PNG)
+    async with stage.daemon():
+        await stage.says(stage.uma, "and now?")
+    assert stage.model.last_request.pictures == [dog]
+    assert stage.model.last_request.newest_text.endswith("and now?")
+
+
+async def test_a_model_that_is_not_known_to_see_reads_about_photos(stage: Stage) -> None:
+    """Nobody is sent what he would refuse, or make up."""
+    stage.model.answers(says("I cannot see it."))
+    async with stage.daemon() as daemon:
+        stage.uma.sends_file("a.png", PNG, kind="photo", caption="who is it?")
+        await daemon.until("delivery.sent")
+    assert stage.model.last_request.pictures == []
+    assert f"image/png, {len(PNG)} bytes, saved as attachments/" in stage.model.last_request.newest_text
+
+
+@pytest.mark.parametrize("refusal", [REJECTIONS["openai"][0], TOO_LARGE["openai"][0]], ids=["rejected", "too large"])
+async def test_a_photo_that_the_provider_does_not_take_costs_no_answer(stage: Stage, refusal: Refuses) -> None:
+    """The request is sent again without it, and the model knows."""
+    stage.configure('models."main/m-1"', vision=True)
+    stage.model.answers(refusal, says("I could not see it."))
+    async with stage.daemon() as daemon:
+        stage.uma.sends_file("a.png", PNG, kind="photo", caption="who is it?")
+        await daemon.until("delivery.sent")
+    assert [request.pictures for request in stage.model.requests] == [[PNG], []]
+    assert "so you do not see it" in stage.model.last_request.newest_text
+    assert stage.uma.chat.texts == ["I could not see it."]
 
 
 async def test_files_come_into_the_workspace_under_safe_names(stage: Stage) -> None:

@@ -1,5 +1,6 @@
 """The strict model server itself: what it lets pass and what it refuses."""
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,9 +8,11 @@ import httpx
 import pytest
 
 from tests.platforms.model_asking import ask, provider_on, question
+from tests.platforms.model_images import PNG, picture
 from tests.platforms.model_script import holds, says
 from tests.platforms.model_server import KEY, ModelServer
 from tests.platforms.model_strict import complaint_about_chat, complaint_about_messages
+from tests.platforms.model_strict_responses import complaint_about_responses
 
 USER = {"role": "user", "content": "Hi"}
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -175,3 +178,73 @@ async def test_a_held_answer_goes_on_when_it_is_released() -> None:
         rest = [event async for event in stream]
     assert first != rest[-1]
     assert getattr(rest[-1], "text", "") == "Hello world"
+
+
+URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
+SOURCE = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"type": "image_url", "image_url": {"url": URL}}, None),
+        ({"type": "text", "text": "x"}, None),
+        ({"type": "text", "text": " "}, "must not be empty"),
+        ({"type": "image", "source": SOURCE}, "Supported values are"),
+        ({"type": "image_url", "image_url": URL}, "expected an object"),
+        ({"type": "image_url", "image_url": {"url": URL, "mime": "x"}}, "Unknown parameter"),
+        ({"type": "image_url", "image_url": {"url": URL[:-1]}}, "base64-encoded data URL"),
+        ({"type": "image_url", "image_url": {"url": URL.replace("png", "bmp")}}, "unsupported image"),
+        ({"type": "image_url", "image_url": {"url": URL.replace("png", "jpeg")}}, "unsupported image"),
+        ({"type": "image_url", "image_url": {"url": "in/cat.png"}}, "base64-encoded data URL"),
+    ],
+)
+def test_pictures_in_chat_messages(part: Mapping[str, Any], words: str | None) -> None:
+    """A data URL in a part of a person's message, of a type that its bytes are of."""
+    message = {"role": "user", "content": [part]}
+    complaint = complaint_about_chat({"model": "m", "stream": True, "messages": [message]})
+    assert complaint == words or (complaint and words and words in complaint)
+    said = {"role": "assistant", "content": [part]}
+    assert complaint_about_chat({"model": "m", "stream": True, "messages": [USER, said, USER]})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, None),
+        ({"detail": "huge"}, "Supported values are"),
+        ({"image_url": {"url": URL}}, "expected a string"),
+        ({"image_url": URL + "!"}, "base64-encoded data URL"),
+        ({"text": "x"}, "Unknown parameter"),
+    ],
+)
+def test_pictures_in_responses_messages(change: Mapping[str, Any], words: str | None) -> None:
+    """The URL stands in the part itself."""
+    part = {"type": "input_image", "detail": "auto", "image_url": URL, **change}
+    body = {"model": "m", "stream": True, "store": False}
+    complaint = complaint_about_responses({**body, "input": [{"role": "user", "content": [part]}]})
+    assert complaint == words or (complaint and words and words in complaint)
+    assert complaint_about_responses({**body, "input": [{"role": "assistant", "content": [part]}]})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, None),
+        ({"type": "url"}, "base64 only"),
+        ({"media_type": "image/bmp"}, "Input should be"),
+        ({"media_type": "image/gif"}, "does not match the provided media type"),
+        ({"data": ""}, "image cannot be empty"),
+        ({"data": "a b"}, "invalid base64"),
+        ({"data": base64.b64encode(picture(1, 4_000_000)).decode()}, "image exceeds 5 MB maximum"),
+    ],
+)
+def test_pictures_in_messages(change: Mapping[str, Any], words: str | None) -> None:
+    """A block with a source, in a person's message."""
+    block = {"type": "image", "source": {**SOURCE, **change}}
+    body = {"model": "m", "stream": True, "max_tokens": 9}
+    complaint = complaint_about_messages({**body, "messages": [{"role": "user", "content": [block]}]})
+    assert complaint == words or (complaint and words and words in complaint)
+    hello = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+    said = {"role": "assistant", "content": [block]}
+    assert complaint_about_messages({**body, "messages": [hello, said, hello]})

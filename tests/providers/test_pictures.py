@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.platforms.model_asking import KINDS, ask, assistant, called, provider_on, question, user
+from tests.platforms.model_asking import KINDS, ask, assistant, called, provider_on, question, tool, user
 from tests.platforms.model_images import GIF, PNG, REJECTIONS, TOO_LARGE, picture
 from tests.platforms.model_script import Refuses, says
 from tests.platforms.model_seen import SeenRequest
@@ -111,6 +111,15 @@ async def test_a_picture_that_cannot_be_read_is_text(kind: str) -> None:
     request = await seen(kind, Shelf(dog=DOG), sends("which?", attached("cat"), attached("dog")))
     assert request.pictures == [DOG]
     assert "saved as in/cat]" in request.newest_text
+
+
+async def test_a_model_that_calls_tools_in_text_sees_too() -> None:
+    """Its calls and results become text, the pictures stay."""
+    messages = (sends("look", attached("cat", CAT)), assistant("", called("a", "c1")), user("and?"))
+    async with ModelServer() as server, provider_on(server, "openai", text_tools=True) as provider:
+        server.answers(says("A cat."))
+        await ask(SeeingModel(provider, UNKNOWN, Shelf(cat=CAT)), question(*messages, tools=[tool("a")]))
+    assert server.last_request.pictures == [CAT]
 
 
 async def test_what_waits_for_a_file_can_be_cancelled() -> None:
