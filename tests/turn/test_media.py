@@ -75,6 +75,18 @@ async def test_rejected_pictures_are_all_left_out(house: House, first: ProviderE
     assert len(house.model.requests) == (3 if first is TOO_LARGE else 2)
 
 
+async def test_a_bad_picture_does_not_hide_those_that_come_later(house: House) -> None:
+    """K9: it may be an old one that is rejected, so the newest message's are tried once without the others."""
+    house.model.answers(fails(REJECTED), says("one"))
+    await sends(house, "bad")
+    house.model.answers(fails(REJECTED), says("two"))
+    await sends(house, "good")
+    assert [shown(request) for request in house.model.requests[2:]] == [["bad", "good"], ["good"]]
+    house.model.answers(fails(REJECTED), fails(REJECTED), says("three"))
+    await sends(house, "bad too")
+    assert [shown(request) for request in house.model.requests[4:]] == [["bad", "good", "bad too"], ["bad too"], []]
+
+
 async def test_what_was_not_taken_is_not_sent_again_in_the_turn_but_in_the_next(house: House) -> None:
     """K9: sticky for the rest of the turn, over its steps; the store keeps the pictures."""
     house.model.answers(fails(REJECTED), calls("echo", id="c1", text="x"), says("ok"))

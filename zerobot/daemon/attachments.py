@@ -47,19 +47,10 @@ class AttachmentFetcher:
             return _note(name, f"it has {attachment.size} bytes, and at most {limit} are taken")
         try:
             data = await self._read(turn.place.channel, attachment, limit)
-            target = await asyncio.to_thread(self._write, f"{FOLDER}/{turn.id}", name, data)
+            return await asyncio.to_thread(self._keep, f"{FOLDER}/{turn.id}", name, data, attachment)
         except (DeliveryError, PathRefusedError, BadPathError, OSError, _TooLargeError) as error:
             self._log("attachment.failed", level="warning", error=error, turn=turn.id)
             return _note(name, error.why if isinstance(error, _TooLargeError) else "it could not be fetched")
-        mime = picture_type(data)
-        return StoredFile(
-            kind=attachment.kind,
-            name=name,
-            mime=mime or attachment.mime,
-            size=len(data),
-            path=target,
-            digest=hashlib.sha256(data).hexdigest() if mime else "",
-        )
 
     async def _read(self, channel: str, attachment: Attachment, limit: int) -> bytes:
         data = bytearray()
@@ -71,11 +62,19 @@ class AttachmentFetcher:
                     raise _TooLargeError(f"it has more than the {limit} bytes that are taken")
         return bytes(data)
 
-    def _write(self, folder: str, name: str, data: bytes) -> str:
-        """Write a file beside the others of the same input; returns its path in the workspace."""
+    def _keep(self, folder: str, name: str, data: bytes, attachment: Attachment) -> StoredFile:
+        """Write a file beside the others of the same input."""
         target = self._free(folder, name)
         self._files.write_bytes(self._files.canonical(target), data)
-        return target
+        mime = picture_type(data)
+        return StoredFile(
+            kind=attachment.kind,
+            name=name,
+            mime=mime or attachment.mime,
+            size=len(data),
+            path=target,
+            digest=hashlib.sha256(data).hexdigest() if mime else "",
+        )
 
     def _free(self, folder: str, name: str) -> str:
         """A path that no other file of the same input has."""

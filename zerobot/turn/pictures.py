@@ -11,6 +11,11 @@ def pictures(messages: Sequence[Message]) -> list[StoredFile]:
     return [file for message in messages if isinstance(message, UserMessage) for file in message.files if file.digest]
 
 
+def newest_pictures(messages: Sequence[Message]) -> list[StoredFile]:
+    """Those of the newest message that has some."""
+    return next((own for message in reversed(messages) if (own := pictures([message]))), [])
+
+
 def without_pictures(messages: Sequence[Message], gone: Collection[str], note: str = "") -> list[Message]:
     """The same messages, but the model only reads about some of the pictures.
 

@@ -17,14 +17,14 @@ from zerobot.core.model import ModelRequest
 from zerobot.turn import notices
 from zerobot.turn.estimate import estimate
 from zerobot.turn.kit import Emit
-from zerobot.turn.pictures import pictures, without_pictures
+from zerobot.turn.pictures import newest_pictures, pictures, without_pictures
 from zerobot.turn.shrink import shrink
 from zerobot.turn.validity import faults, sendable, strict
 
 SHARES = (0.7, 0.5, 0.35)
 """What stays of a request that was too long: at the first overflow, the second and the third without an answer."""
 NEWEST_PICTURES = 2
-"""How many pictures are still shown when a request with more had too many bytes; the next time it is none."""
+"""How many pictures are still shown when a request with more of them had too many bytes."""
 
 
 def with_note(request: ModelRequest, note: str) -> ModelRequest:
@@ -91,12 +91,17 @@ class Mender:
         self._resent = False
 
     def _fewer_pictures(self, messages: Sequence[Message], error: ProviderError) -> Sequence[Message]:
-        """The newest two if it was the bytes, none if that does not do or it was the pictures themselves."""
-        shown = [file.digest for file in pictures(messages)]
-        kept = set(shown[-NEWEST_PICTURES:]) if isinstance(error, BodyTooLargeError) else set()
-        gone = set(shown) - kept or set(shown)
+        """The newest two if it was the bytes; those of the newest message, if one that came earlier may be the bad one.
+
+        If that does not do, or is no less, none.
+        """
+        shown = {file.digest for file in pictures(messages)}
+        newest = (
+            pictures(messages)[-NEWEST_PICTURES:] if isinstance(error, BodyTooLargeError) else newest_pictures(messages)
+        )
+        gone = shown - {file.digest for file in newest} or shown
         self._unshown |= gone
-        self._log("history.pictures_left_out", level="warning", pictures=len(gone), left=len(set(shown) - gone))
+        self._log("history.pictures_left_out", level="warning", pictures=len(gone), left=len(shown - gone))
         self._emit(StatusChanged(notices.WITHOUT_PICTURES))
         return without_pictures(messages, gone, notices.PICTURE_LEFT_OUT)
 
