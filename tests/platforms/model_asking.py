@@ -1,18 +1,37 @@
 """Asks a provider the way the engine does, and keeps all that came."""
 
+import base64
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx
 
+from tests.platforms.model_images import PNG
 from tests.platforms.model_server import KEY, ModelServer
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ProviderError
 from zerobot.core.ids import CallId, TurnId
 from zerobot.core.log import silent
-from zerobot.core.messages import AssistantMessage, Message, RecordedCall, ResultCode, ToolResult, UserMessage
-from zerobot.core.model import ModelAnswer, ModelEvent, ModelProvider, ModelRequest, TextDelta, ToolSpec, UsageSoFar
+from zerobot.core.messages import (
+    AssistantMessage,
+    Message,
+    RecordedCall,
+    ResultCode,
+    StoredFile,
+    ToolResult,
+    UserMessage,
+)
+from zerobot.core.model import (
+    ModelAnswer,
+    ModelEvent,
+    ModelProvider,
+    ModelRequest,
+    Picture,
+    TextDelta,
+    ToolSpec,
+    UsageSoFar,
+)
 from zerobot.core.provider_kind import ProviderKind, ProviderServices
 from zerobot.core.usage import Usage
 from zerobot.providers import anthropic, openai, openai_responses
@@ -104,9 +123,22 @@ def question(
     return ModelRequest(model=model, system=system, messages=said, tools=tools)
 
 
-def user(text: str, *, note: str = "", speaker: str = "") -> UserMessage:
-    """Make what a person said."""
-    return UserMessage(seq=1, turn=TURN, text=text, note=note, speaker=speaker)
+def user(text: str, *files: StoredFile, note: str = "", speaker: str = "") -> UserMessage:
+    """Make what a person said and attached."""
+    return UserMessage(seq=1, turn=TURN, text=text, note=note, speaker=speaker, files=files)
+
+
+def attached(name: str, data: bytes = PNG, mime: str = "image/png", digest: str = "d") -> StoredFile:
+    """Make a picture that lies in the workspace."""
+    return StoredFile(kind="image", name=name, mime=mime, size=len(data), path=f"in/{name}", digest=digest)
+
+
+def shown(request: ModelRequest) -> ModelRequest:
+    """The same question, with a picture for each attached file."""
+    files = [file for message in request.messages if isinstance(message, UserMessage) for file in message.files]
+    return replace(
+        request, pictures={file.path: Picture("image/png", base64.b64encode(PNG).decode()) for file in files}
+    )
 
 
 def assistant(

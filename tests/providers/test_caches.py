@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.platforms.model_asking import MODEL, assistant, called, tool, user
+from tests.platforms.model_asking import MODEL, assistant, attached, called, shown, tool, user
 from zerobot.core.messages import Message
 from zerobot.core.model import ModelRequest
 from zerobot.providers import anthropic_encode, openai_encode, responses_encode
@@ -22,7 +22,7 @@ LOOK_BACK = 20
 
 def asked(messages: list[Message]) -> ModelRequest:
     """A question with a fixed beginning."""
-    return ModelRequest(model=MODEL, system="Be brief.", messages=messages, tools=TOOLS)
+    return shown(ModelRequest(model=MODEL, system="Be brief.", messages=messages, tools=TOOLS))
 
 
 def flat(body: dict[str, Any]) -> list[tuple[bytes, bool]]:
@@ -48,7 +48,7 @@ def written(body: dict[str, Any]) -> list[bytes]:
 
 
 def steps(rounds: list[int]) -> list[list[Message]]:
-    """The histories of the steps of turns: so many calls a round, and 0 for an answer and the next question."""
+    """The histories of the steps of turns: so many calls a round, and 0 for an answer and a question with a picture."""
     history: list[Message] = [user("go")]
     made = [list(history)]
     for number, count in enumerate(rounds):
@@ -56,7 +56,7 @@ def steps(rounds: list[int]) -> list[list[Message]]:
         thought = {"provider": "main", "type": "thinking", "thinking": f"t{number}", "signature": "s"}
         history.append(assistant(f"said {number}", *calls, reasoning=(thought,)))
         if not count:
-            history.append(user(f"and {number}"))
+            history.append(user(f"and {number}", attached(f"{number}.png")))
         made.append(list(history))
     return made
 

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.platforms.model_asking import KINDS, ask, assistant, called, provider_on, question, tool, user
+from tests.platforms.model_asking import (
+    KINDS,
+    ask,
+    assistant,
+    attached,
+    called,
+    provider_on,
+    question,
+    shown,
+    tool,
+    user,
+)
 from tests.platforms.model_script import calls, says
 from tests.platforms.model_seen import SeenRequest
 from tests.platforms.model_server import ModelServer
@@ -218,7 +229,8 @@ def histories(draw: st.DrawFn) -> list[Message]:
     messages: list[Message] = []
     for number in range(draw(st.integers(0, 6))):
         if draw(st.booleans()):
-            messages.append(user(draw(_TEXTS), note=draw(_TEXTS)))
+            files = [attached(f"{number}.{place}") for place in range(draw(st.integers(0, 2)))]
+            messages.append(user(draw(_TEXTS), *files, note=draw(_TEXTS)))
             continue
         made = [
             called(f"tool {place}", f"c{number}_{place}", raw, result=draw(_TEXTS), position=place)
@@ -231,8 +243,8 @@ def histories(draw: st.DrawFn) -> list[Message]:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_no_closed_history_is_refused(history: list[Message]) -> None:
-    """Whatever happened in a conversation, all protocols take it, and no call or result is lost on the way."""
-    request = question(*history)
+    """Whatever happened in a conversation, all protocols take it, and no call, result or picture is lost on the way."""
+    request = shown(question(*history))
     chat = openai_encode.encode(request, "main", Dialect())
     messages = anthropic_encode.encode(request, "main")
     responses = responses_encode.encode(request, "main")
@@ -240,9 +252,10 @@ def test_no_closed_history_is_refused(history: list[Message]) -> None:
     assert complaint_about_messages(messages) is None
     assert complaint_about_responses(responses) is None
     wanted = [call.wire_id for message in history if isinstance(message, AssistantMessage) for call in message.calls]
-    assert SeenRequest(path="", headers={}, body=chat).call_ids == wanted
-    assert SeenRequest(path="", headers={}, body=messages).call_ids == wanted
-    assert SeenRequest(path="", headers={}, body=responses).call_ids == wanted
+    for body in (chat, messages, responses):
+        seen = SeenRequest(path="", headers={}, body=body)
+        assert seen.call_ids == wanted
+        assert len(seen.pictures) == len(request.pictures)
 
 
 async def test_a_conversation_with_tools_to_its_end() -> None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.platforms.model_asking import KINDS, ask, assistant, called, provider_on, question, tool, user
-from tests.platforms.model_images import GIF, PNG, REJECTIONS, TOO_LARGE, picture
+from tests.platforms.model_asking import KINDS, ask, assistant, attached, called, provider_on, question, tool, user
+from tests.platforms.model_images import GIF, REJECTIONS, TOO_LARGE, picture
 from tests.platforms.model_script import Refuses, says
 from tests.platforms.model_seen import SeenRequest
 from tests.platforms.model_server import ModelServer
 from zerobot.core.errors import BodyTooLargeError, PictureRejectedError
-from zerobot.core.messages import Message, StoredFile, UserMessage
+from zerobot.core.messages import Message, StoredFile
 from zerobot.core.model import Picture
 from zerobot.providers.address import host_of
 from zerobot.providers.picture_limits import UNKNOWN, PictureLimits, limits_at
@@ -22,16 +22,6 @@ from zerobot.providers.pictures import SeeingModel, chosen
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 CAT, DOG = picture(1), picture(2)
-
-
-def attached(name: str, data: bytes = PNG, mime: str = "image/png", digest: str = "d") -> StoredFile:
-    """A picture in the workspace."""
-    return StoredFile(kind="image", name=name, mime=mime, size=len(data), path=f"in/{name}", digest=digest)
-
-
-def sends(text: str, *files: StoredFile) -> UserMessage:
-    """What a person says and attaches."""
-    return UserMessage(seq=1, turn=user("").turn, text=text, files=files)
 
 
 class Shelf:
@@ -60,7 +50,7 @@ async def seen(kind: str, shelf: Shelf, *messages: Message) -> SeenRequest:
 @every_kind
 async def test_a_model_sees_a_picture_behind_the_words_about_it(kind: str) -> None:
     """Its bytes are those of the file; the text says which file it is, so that tools can be told of it."""
-    request = await seen(kind, Shelf(cat=CAT, dog=DOG), sends("which?", attached("cat", CAT), attached("dog", DOG)))
+    request = await seen(kind, Shelf(cat=CAT, dog=DOG), user("which?", attached("cat", CAT), attached("dog", DOG)))
     assert request.pictures == [CAT, DOG]
     (content,) = [each["content"] for each in (*request.body.get("messages", ()), *request.body.get("input", ()))][-1:]
     texts = [part.get("text", "PICTURE").splitlines() for part in content]
@@ -74,7 +64,7 @@ async def test_a_model_without_eyes_reads_about_it(kind: str) -> None:
     """Without pictures a request is what it always was."""
     async with ModelServer() as server, provider_on(server, kind) as provider:
         server.answers(says("Fine."))
-        await ask(provider, question(sends("look", attached("cat"))))
+        await ask(provider, question(user("look", attached("cat"))))
     assert server.last_request.pictures == []
     assert server.last_request.newest_text.endswith("saved as in/cat]")
 
@@ -85,12 +75,12 @@ async def test_pictures_stand_in_any_place_of_a_conversation(kind: str) -> None:
     request = await seen(
         kind,
         Shelf(cat=CAT, gif=GIF, dog=DOG),
-        sends("", attached("cat")),
+        user("", attached("cat")),
         assistant("", called("a", "c1")),
-        sends("and this", attached("gif", GIF, "image/gif")),
+        user("and this", attached("gif", GIF, "image/gif")),
         assistant("Hm."),
         user("yes"),
-        sends("", attached("dog")),
+        user("", attached("dog")),
     )
     assert request.pictures == [CAT, GIF, DOG]
 
@@ -99,7 +89,7 @@ async def test_pictures_stand_in_any_place_of_a_conversation(kind: str) -> None:
 async def test_the_same_conversation_is_the_same_request(kind: str) -> None:
     """Byte for byte, so that a provider's cache has it; a picture is read for each request anew."""
     shelf = Shelf(cat=CAT)
-    message = sends("look", attached("cat"))
+    message = user("look", attached("cat"))
     first, second = [await seen(kind, shelf, message) for _ in range(2)]
     assert first.body == second.body
     assert shelf.read == ["in/cat", "in/cat"]
@@ -108,14 +98,14 @@ async def test_the_same_conversation_is_the_same_request(kind: str) -> None:
 @every_kind
 async def test_a_picture_that_cannot_be_read_is_text(kind: str) -> None:
     """A file that is gone, or another one now, costs nobody the answer."""
-    request = await seen(kind, Shelf(dog=DOG), sends("which?", attached("cat"), attached("dog")))
+    request = await seen(kind, Shelf(dog=DOG), user("which?", attached("cat"), attached("dog")))
     assert request.pictures == [DOG]
     assert "saved as in/cat]" in request.newest_text
 
 
 async def test_a_model_that_calls_tools_in_text_sees_too() -> None:
     """Its calls and results become text, the pictures stay."""
-    messages = (sends("look", attached("cat", CAT)), assistant("", called("a", "c1")), user("and?"))
+    messages = (user("look", attached("cat", CAT)), assistant("", called("a", "c1")), user("and?"))
     async with ModelServer() as server, provider_on(server, "openai", text_tools=True) as provider:
         server.answers(says("A cat."))
         await ask(SeeingModel(provider, UNKNOWN, Shelf(cat=CAT)), question(*messages, tools=[tool("a")]))
@@ -132,7 +122,7 @@ async def test_what_waits_for_a_file_can_be_cancelled() -> None:
         return None
 
     async with ModelServer() as server, provider_on(server, "openai") as provider:
-        asking = asyncio.create_task(ask(SeeingModel(provider, UNKNOWN, never), question(sends("", attached("cat")))))
+        asking = asyncio.create_task(ask(SeeingModel(provider, UNKNOWN, never), question(user("", attached("cat")))))
         await reading.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -169,7 +159,7 @@ def sized(name: str, size: int = 10, mime: str = "image/png") -> StoredFile:
 )
 def test_the_newest_pictures_that_fit_are_shown(files: list[list[StoredFile]], shown: list[str]) -> None:
     """Over a limit older ones go until half is free; those of the newest message only as far as they must."""
-    assert names(chosen([sends("", *each) for each in files], SMALL)) == shown
+    assert names(chosen([user("", *each) for each in files], SMALL)) == shown
 
 
 @given(st.lists(st.lists(st.integers(1, 120), max_size=6), max_size=30))
@@ -179,7 +169,7 @@ def test_the_choice_fits_and_moves_in_jumps(sizes: list[list[int]]) -> None:
     before: list[str] = []
     for number, own in enumerate(sizes):
         files = [sized(f"{number}.{place}", size) for place, size in enumerate(own)]
-        conversation.append(sends("x", *files))
+        conversation.append(user("x", *files))
         now = chosen(conversation, SMALL)
         assert SMALL.hold(now)
         takable = [file.name for file in files if SMALL.takes(file)]
