@@ -43,6 +43,7 @@ TABLE = [
     (400, "Too many images", BodyTooLargeError, "body_too_large", NO),
     (400, "Could not process image", PictureRejectedError, "picture_rejected", NO),
     (400, "x is not a multimodal model", PictureRejectedError, "picture_rejected", NO),
+    (400, "'data:image/png;base64,/9j/4AAQ' is not a valid absolute URI", PictureRejectedError, "picture_rejected", NO),
     (400, "Unable to process input image.", PictureRejectedError, "picture_rejected", NO),
     (400, "Image input is not supported by this model", PictureRejectedError, "picture_rejected", NO),
     (404, "The model `image-generator` does not exist", ProviderError, "not_found", NO),

@@ -44,7 +44,7 @@ _BODY = re.compile(
     re.IGNORECASE,
 )
 _PICTURE = re.compile(
-    r"image_url|input_image|image\.source|invalid_image|image_parse_error|mmproj|multi-?modal"
+    r"image_url|input_image|data:image|image\.source|invalid_image|image_parse_error|mmproj|multi-?modal"
     r"|(not|n't|un|(unable|failed) to )[ -]?((pre)?process|support|read|decode|download|represent)[a-z ,]* images?\b"
     r"|(invalid|unsupported|corrupt(ed)?|unreadable|bad) (base64[a-z -]*)?images?\b"
     r"|\bimages?\b[^.]{0,60}(not (supported|valid)|unsupported|invalid|could not|cannot|failed|corrupt|does not match)"

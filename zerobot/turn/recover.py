@@ -95,10 +95,9 @@ class Mender:
 
         If that does not do, or is no less, none.
         """
-        shown = {file.digest for file in pictures(messages)}
-        newest = (
-            pictures(messages)[-NEWEST_PICTURES:] if isinstance(error, BodyTooLargeError) else newest_pictures(messages)
-        )
+        every = pictures(messages)
+        newest = every[-NEWEST_PICTURES:] if isinstance(error, BodyTooLargeError) else newest_pictures(messages)
+        shown = {file.digest for file in every}
         gone = shown - {file.digest for file in newest} or shown
         self._unshown |= gone
         self._log("history.pictures_left_out", level="warning", pictures=len(gone), left=len(shown - gone))
