@@ -115,13 +115,14 @@ _SHOWN = """
 """
 _PROMPT_FAILED = "UPDATE approval_prompts SET state = 'failed' WHERE id = :id"
 _PROMPT_SETTLED = "UPDATE approval_prompts SET settled = 1 WHERE id = :id"
+# `+` keeps SQLite from going through all prompts that there ever were in this order, instead of those in the index.
 _UNSHOWN = """
     SELECT p.* FROM approval_prompts p JOIN approvals a ON a.id = p.approval_id
-    WHERE p.settled = 0 AND p.state <> 'sent' AND a.state = 'pending' ORDER BY p.id
+    WHERE p.settled = 0 AND p.state <> 'sent' AND a.state = 'pending' ORDER BY +p.id
 """
 _UNSETTLED = """
     SELECT p.* FROM approval_prompts p JOIN approvals a ON a.id = p.approval_id
-    WHERE p.settled = 0 AND p.state = 'sent' AND a.state <> 'pending' ORDER BY p.id
+    WHERE p.settled = 0 AND p.state = 'sent' AND a.state <> 'pending' ORDER BY +p.id
 """
 
 

@@ -7,6 +7,14 @@ from datetime import UTC, datetime
 
 from zerobot.core.places import Identity, Place
 
+OPEN_INBOX = "inbox INDEXED BY inbox_open"
+"""SQL: the inbox by its index of open rows; by another one SQLite looks at all that was ever said in a conversation."""
+_OPEN = "state IN ('waiting', 'command')"
+WAITS = f"state = 'waiting' AND {_OPEN}"
+"""SQL: nothing has taken this row yet. The second half says nothing new; by it SQLite sees that the index will do."""
+IS_COMMAND = f"state = 'command' AND {_OPEN}"
+"""SQL: a command that nobody has carried out yet; likewise."""
+
 
 def stamp(moment: datetime) -> str:
     """Write an aware time as UTC in ISO 8601 with microseconds: all have one length, so text order is time order.

@@ -8,7 +8,7 @@ from functools import partial
 
 from zerobot.core.ids import ConversationId, InboxId
 from zerobot.core.places import ConversationKey, Place
-from zerobot.store.columns import moment, moment_or_none, place_columns, place_of, stamp
+from zerobot.store.columns import OPEN_INBOX, WAITS, moment, moment_or_none, place_columns, place_of, stamp
 from zerobot.store.database import Database
 
 
@@ -51,22 +51,22 @@ _INSERT = """
 """
 _GET = "SELECT * FROM conversations WHERE id = :conversation"
 _AT = "SELECT * FROM conversations WHERE channel = :channel AND chat = :chat AND thread = :thread ORDER BY id"
-_LIST = """
+_LIST = f"""
     SELECT c.*,
         (SELECT count(*) FROM messages m WHERE m.conversation_id = c.id) AS messages,
         (SELECT max(m.created_at) FROM messages m WHERE m.conversation_id = c.id) AS last_message,
         (SELECT max(i.accepted_at) FROM inbox i WHERE i.conversation_id = c.id) AS last_input,
-        (SELECT count(*) FROM inbox i WHERE i.conversation_id = c.id AND i.state = 'waiting') AS waiting,
+        (SELECT count(*) FROM {OPEN_INBOX} WHERE conversation_id = c.id AND {WAITS}) AS waiting,
         (SELECT t.state FROM turns t WHERE t.conversation_id = c.id AND t.state <> 'finished') AS turn_state
     FROM conversations c WHERE :conversation IS NULL OR c.id = :conversation ORDER BY c.id
-"""
+"""  # noqa: S608 - constants
 MAX_ID = 2**63 - 1
 """Above every row id of SQLite."""
 
-_CANCEL_WAITING = """
-    UPDATE inbox SET state = 'cancelled', envelope = ''
-    WHERE conversation_id = :conversation AND state = 'waiting' AND id < :before
-"""
+_CANCEL_WAITING = f"""
+    UPDATE {OPEN_INBOX} SET state = 'cancelled', envelope = ''
+    WHERE conversation_id = :conversation AND {WAITS} AND id < :before
+"""  # noqa: S608 - constants
 _RESET = """
     UPDATE conversations SET epoch = epoch + 1,
         window_seq = 1 + coalesce((SELECT max(id) FROM messages WHERE conversation_id = :conversation), 0)

@@ -10,7 +10,7 @@ from zerobot.core.envelope import Acceptance, EnvelopeEdit, InboundEnvelope
 from zerobot.core.ids import ConversationId, InboxId, ReplyId
 from zerobot.core.places import Identity, Place
 from zerobot.store import conversations, outbox
-from zerobot.store.columns import place_columns, stamp
+from zerobot.store.columns import IS_COMMAND, OPEN_INBOX, WAITS, place_columns, stamp
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope, encode_envelope
 from zerobot.store.pairing import PairingRequest, pair_check
@@ -50,7 +50,7 @@ _INSERT = """
         (channel, event_id, conversation_id, message_id, sender, album, state, envelope, accepted_at)
     VALUES (:channel, :event, :conversation, :message, :sender, :album, :state, :envelope, :now) RETURNING id
 """
-_WAITING_COUNT = "SELECT count(*) FROM inbox WHERE conversation_id = :conversation AND state = 'waiting'"
+_WAITING_COUNT = f"SELECT count(*) FROM {OPEN_INBOX} WHERE conversation_id = :conversation AND {WAITS}"  # noqa: S608 - constants
 _EDITABLE = """
     SELECT i.id, i.envelope FROM inbox i JOIN conversations c ON c.id = i.conversation_id
     WHERE c.channel = :channel AND c.chat = :chat AND i.message_id = :message AND i.message_id <> ''
@@ -58,12 +58,15 @@ _EDITABLE = """
 """
 _REPLACE = "UPDATE inbox SET envelope = :envelope WHERE id = :id"
 _CANCEL = "UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = :id"
-_CANCEL_NEXT = """
+_CANCEL_NEXT = f"""
     UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = (
-        SELECT min(id) FROM inbox WHERE conversation_id = :conversation AND state = 'waiting' AND id < :before
+        SELECT min(id) FROM {OPEN_INBOX} WHERE conversation_id = :conversation AND {WAITS} AND id < :before
     )
-"""
-_COMMANDS = "SELECT id, conversation_id, envelope FROM inbox WHERE state = 'command' ORDER BY id"
+"""  # noqa: S608 - constants
+_COMMANDS = f"""
+    SELECT id, conversation_id, envelope FROM {OPEN_INBOX}
+    WHERE {IS_COMMAND} ORDER BY id
+"""  # noqa: S608 - constants
 _COMMAND_DONE = "UPDATE inbox SET state = 'done' WHERE id = :id AND state = 'command'"
 _WROTE_LATELY = """
     SELECT 1 FROM inbox i JOIN conversations c ON c.id = i.conversation_id

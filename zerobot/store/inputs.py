@@ -9,26 +9,26 @@ from itertools import takewhile
 from zerobot.core.envelope import InboundEnvelope, TurnOrigin
 from zerobot.core.ids import ConversationId, InboxId, TurnId, new_turn_id
 from zerobot.core.messages import UserMessage
-from zerobot.store.columns import moment, stamp, storable
+from zerobot.store.columns import IS_COMMAND, OPEN_INBOX, WAITS, moment, stamp, storable
 from zerobot.store.envelope_json import decode_envelope
 from zerobot.store.history import extra_of
 
 ALBUM_QUIET = timedelta(seconds=1)
 """An album's pictures come as events of their own; it is complete when none has come for this long."""
 
-_WAITING = """
-    SELECT id, envelope, album, sender, accepted_at FROM inbox
-    WHERE conversation_id = :conversation AND state = 'waiting' ORDER BY id
-"""
+_WAITING = f"""
+    SELECT id, envelope, album, sender, accepted_at FROM {OPEN_INBOX}
+    WHERE conversation_id = :conversation AND {WAITS} ORDER BY id
+"""  # noqa: S608 - constants
 # A turn that a reset has cut off takes nothing in: what came after the reset is for the new history.
-_MAY_BE_JOINED = """
+_MAY_BE_JOINED = f"""
     SELECT t.asker, coalesce(
-        (SELECT min(id) FROM inbox WHERE conversation_id = c.id AND state = 'command'), 9223372036854775807
+        (SELECT min(id) FROM {OPEN_INBOX} WHERE conversation_id = c.id AND {IS_COMMAND}), 9223372036854775807
     ) AS command
     FROM turns t JOIN conversations c ON c.id = t.conversation_id
     WHERE t.id = :turn AND t.state = 'running' AND t.origin = 'user' AND t.epoch = c.epoch
         AND NOT EXISTS (SELECT 1 FROM tool_calls WHERE turn_id = t.id AND state <> 'finished')
-"""
+"""  # noqa: S608 - constants
 _EPOCH = "SELECT epoch FROM conversations WHERE id = :conversation"
 _BEGIN = """
     INSERT INTO turns (id, conversation_id, epoch, origin, asker, asker_name, reply_to, state, preface, started_at)

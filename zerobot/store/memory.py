@@ -71,12 +71,16 @@ _OF_OWNER = "SELECT * FROM memories WHERE owner = :owner ORDER BY id"
 _GIVE = "UPDATE memories SET owner = :owner, superseded_at = :superseded_at WHERE id = :id RETURNING *"
 
 # A chat of one person and the bot. That it is one is what its channel said when the conversation began; that nobody
-# else has asked here, and that somebody for whom a schedule asks has, is what the turns say.
+# else has asked here, and that somebody for whom a schedule asks has, is what the turns say. (`<>` would look at all
+# turns of the conversation, `<` and `>` are looked up.)
 _SCOPE = """
     SELECT t.id, t.origin, t.asker, t.conversation_id, t.outside_content, c.channel,
         c.direct
         AND NOT EXISTS (
-            SELECT 1 FROM turns o WHERE o.conversation_id = c.id AND o.origin = 'user' AND o.asker <> t.asker
+            SELECT 1 FROM turns o WHERE o.conversation_id = c.id AND o.origin = 'user' AND o.asker < t.asker
+        )
+        AND NOT EXISTS (
+            SELECT 1 FROM turns o WHERE o.conversation_id = c.id AND o.origin = 'user' AND o.asker > t.asker
         )
         AND EXISTS (
             SELECT 1 FROM turns o WHERE o.conversation_id = c.id AND o.origin = 'user' AND o.asker = t.asker

@@ -15,7 +15,7 @@ from zerobot.core.messages import AssistantMessage, History, Message, ResultCode
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, inputs, outbox, usage
-from zerobot.store.columns import json_text, stamp, storable
+from zerobot.store.columns import OPEN_INBOX, WAITS, json_text, stamp, storable
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope
 from zerobot.store.history import NEVER_FINISHED, extra_of, load_history
@@ -79,15 +79,16 @@ FINISH_TURN = """
 """
 INBOX_DONE = "UPDATE inbox SET state = 'done' WHERE turn_id = :turn AND state = 'taken'"
 
-CRASHED = "UPDATE turns SET crashes = crashes + 1 WHERE state = 'running'"
+# That they are not finished is said so that SQLite uses the index of open turns.
+CRASHED = "UPDATE turns SET crashes = crashes + 1 WHERE state = 'running' AND state <> 'finished'"
 INTERRUPT_STARTED = """
     UPDATE tool_calls SET state = 'finished', code = :code, result = :text, finished_at = :now
     WHERE state = 'started' AND turn_id IN (SELECT id FROM turns WHERE state <> 'finished')
 """
-RUNNABLE = """
-    SELECT conversation_id FROM turns WHERE state IN ('running', 'suspended', 'paused')
-    UNION SELECT conversation_id FROM inbox WHERE state = 'waiting'
-"""
+RUNNABLE = f"""
+    SELECT conversation_id FROM turns WHERE state <> 'finished'
+    UNION SELECT conversation_id FROM {OPEN_INBOX} WHERE {WAITS}
+"""  # noqa: S608 - constants
 ENVELOPES = "SELECT envelope FROM inbox WHERE id IN (SELECT value FROM json_each(:inputs)) ORDER BY id"
 CHANNEL = "SELECT channel FROM conversations WHERE id = :conversation"
 
