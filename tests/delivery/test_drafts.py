@@ -1,11 +1,12 @@
 """Drafts: what a chat shows while a turn works."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 
 from tests.delivery.house import ANN, BEN, House, Houses, final
-from zerobot.core.channel import Pace
+from zerobot.core.channel import MessageBody, Pace
 from zerobot.core.errors import GoneError, RefusedError, TryLaterError, UnclearError, UnreachableError
 from zerobot.core.events import (
     ApprovalsRequested,
@@ -73,6 +74,64 @@ async def test_the_last_text_is_shown_although_nothing_follows(house: House) -> 
         await house.clock.advance(60)
         assert house.channel.texts(ANN) == ["one two"]
         assert len(house.channel.of("send", "edit")) == 2
+
+
+class SlowChannel(FakeChannel):
+    """A channel that takes its time to lay a text out."""
+
+    def __init__(self, clock: ManualClock, seconds: float = 0.0) -> None:
+        super().__init__(clock)
+        self.layouts: list[str] = []
+        self._work = clock.work
+        self._seconds = seconds
+
+    def render(self, markdown: str) -> Sequence[MessageBody]:
+        """See `Channel`."""
+        self.layouts.append(markdown)
+        self._work(self._seconds)
+        return super().render(markdown)
+
+
+async def test_a_draft_is_laid_out_once_for_each_edit(houses: Houses, clock: ManualClock) -> None:
+    """However many deltas come between two edits, the text is laid out for those that are shown."""
+    channel = SlowChannel(clock)
+    async with houses.open(channel) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            for number in range(60):
+                show(TextShown(f"{number} "))
+                await clock.advance(0.1)
+            # The first of all is put on record before its time.
+            assert len(channel.layouts) <= len(channel.of("send", "edit")) + 1
+
+
+async def test_a_draft_that_takes_long_to_lay_out_is_edited_less_often(houses: Houses, clock: ManualClock) -> None:
+    """A twentieth of the time goes into it, no more: 0.2 s of work are done every 4 s, not every 1.1 s."""
+    channel = SlowChannel(clock, 0.2)
+    async with houses.open(channel) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            for number in range(300):
+                show(TextShown(f"{number} "))
+                await clock.advance(0.1)
+            edits = channel.of("edit")
+            assert len(edits) >= 5
+            assert all(later.at - earlier.at >= 3.9 for earlier, later in pairwise(edits))
+
+
+async def test_a_model_that_writes_only_blanks_costs_nothing(houses: Houses, clock: ManualClock) -> None:
+    """A small model that is stuck in line feeds has nothing to show, so nothing is laid out."""
+    channel = SlowChannel(clock)
+    async with houses.open(channel) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            for _ in range(40):
+                show(TextShown("\n"))
+                await clock.advance(0.1)
+            assert channel.layouts == []
+            show(TextShown("At last."))
+            await clock.advance(1)
+            assert channel.texts(ANN) == ["At last."]
 
 
 async def test_a_stream_of_ten_seconds_costs_at_most_eleven_calls(house: House) -> None:

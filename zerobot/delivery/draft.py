@@ -27,6 +27,8 @@ once their commits queue up. The cost: a process that dies within them leaves a 
 FIRST_SIGNAL = 0.3
 """Seconds from the start of a turn to the first typing signal: the model is asked first, and an answer that is there by
 then needs none. A signal on its way when the turn ends is broken off, and with it goes a connection."""
+RENDER_SHARE = 0.05
+"""Of the time, at most, goes into laying out one draft: a very long one is edited less often."""
 LONGEST_BACKOFF = 30.0
 """Seconds between tries when a platform keeps failing."""
 
@@ -84,6 +86,10 @@ class TurnView:
         self._bench = bench
         self._segment = Segment()
         self._first_at: float | None = None
+        self._bodies: list[MessageBody] | None = None
+        """What the draft should show; None: that has changed since it was laid out."""
+        self._layout_seconds = 0.0
+        """What laying it out took the last time."""
         self._changed = asyncio.Event()
         self._ended = asyncio.Event()
         self._draft = Draft(ref, line, bench, self._ended)
@@ -94,7 +100,8 @@ class TurnView:
         if self._ended.is_set():
             return
         if self._segment.take(event):
-            if self._first_at is None and self._segment.shown():
+            self._bodies = None
+            if self._first_at is None and self._segment.begun:
                 self._first_at = self._bench.clock.monotonic()
             self._changed.set()
         if self._segment.ended:
@@ -171,27 +178,34 @@ class TurnView:
         not_before = 0.0
         while True:
             await self._changed.wait()
-            if self._first_at is not None:
-                first = self._first_at + FIRST_DELAY
-                await clock.sleep(first - HEAD_START - clock.monotonic())
-                if not await self._draft.prepare(self._bodies()):
-                    return
-                await clock.sleep(max(not_before, first) - clock.monotonic())
+            if self._first_at is None:
+                self._changed.clear()
+                continue
+            first = self._first_at + FIRST_DELAY
+            await clock.sleep(first - HEAD_START - clock.monotonic())
+            if self._draft.reply is None and not await self._draft.prepare(self._laid_out()):
+                return
+            await clock.sleep(max(not_before, first) - clock.monotonic())
             self._changed.clear()
-            if not self._draft.differs(self._bodies()):
+            if not self._draft.differs(self._laid_out()):
                 continue
             async with self.line.gate.turn_to_call(place, Priority.DRAFT), self._draft.calling:
                 not_before = clock.monotonic()
                 self._changed.clear()
-                wait = await self._draft.bring_up_to(self._bodies())
+                wait = await self._draft.bring_up_to(self._laid_out())
             if wait is None:
                 return
-            not_before += max(interval, wait)
+            not_before += max(interval, wait, self._layout_seconds / RENDER_SHARE)
             # A text that has grown over the limit takes a call for each of its messages.
             self._changed.set()
 
-    def _bodies(self) -> list[MessageBody]:
-        return list(self.line.channel.render(self._segment.shown()))
+    def _laid_out(self) -> list[MessageBody]:
+        """What the draft should show, laid out once for each text."""
+        if self._bodies is None:
+            began = self._bench.clock.monotonic()
+            self._bodies = list(self.line.channel.render(self._segment.shown()))
+            self._layout_seconds = self._bench.clock.monotonic() - began
+        return self._bodies
 
 
 class Draft:
@@ -235,7 +249,7 @@ class Draft:
 
     async def prepare(self, bodies: list[MessageBody]) -> bool:
         """Put the first message on record before its time; False: the turn is over in the store."""
-        if self.reply is not None or not bodies:
+        if not bodies:
             return True
         async with self.calling:
             await self._begin(0, bodies[0])

@@ -25,6 +25,8 @@ class Segment:
         self._steps: list[list[str]] = []
         self._tools: dict[CallId, str] = {}
         self._status = ""
+        self.begun = False
+        """Whether there was something to show."""
         self.ended = False
         """Whether nothing more comes: the turn paused, or has its final."""
         self.final: Final | None = None
@@ -41,6 +43,7 @@ class Segment:
                 return False
             case TextShown(text=text):
                 self._current().append(text)
+                self.begun = self.begun or bool(text.strip())
                 return bool(text)
             case TextReset():
                 self._current().clear()
@@ -50,6 +53,7 @@ class Segment:
                 self._tools.pop(call, None)
             case StatusChanged(text=text):
                 self._status = text
+                self.begun = self.begun or bool(text.strip())
             case ApprovalsRequested() | Final():
                 self.ended = True
                 self.final = event if isinstance(event, Final) else None

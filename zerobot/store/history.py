@@ -32,15 +32,21 @@ VIEW = """
 """
 # Only messages of the conversation's current epoch: what a turn writes after /new stays out of the new history, while
 # that turn itself still works with what it has written.
+# Three ways to be in it, none of which reads what has left the window: merged by their indexes, nothing is sorted.
 MESSAGES = """
     SELECT m.id, m.turn_id, m.role, m.text, m.extra
-    FROM messages m JOIN turns t ON t.id = m.turn_id JOIN conversations c ON c.id = m.conversation_id
-    WHERE m.id IN (
-            SELECT id FROM messages WHERE conversation_id = :conversation AND id >= :start
-            UNION SELECT value FROM json_each(:verbatim)
-            UNION SELECT id FROM messages WHERE turn_id = :turn
-        )
-        AND m.conversation_id = :conversation AND (t.epoch = c.epoch OR m.turn_id = :turn)
+    FROM (
+            SELECT id, turn_id, role, text, extra FROM messages
+            WHERE conversation_id = :conversation AND id >= :start
+            UNION ALL
+            SELECT id, turn_id, role, text, extra FROM messages
+            WHERE conversation_id = :conversation AND id < :start AND id IN (SELECT value FROM json_each(:verbatim))
+            UNION ALL
+            SELECT id, turn_id, role, text, extra FROM messages
+            WHERE turn_id = :turn AND id < :start AND id NOT IN (SELECT value FROM json_each(:verbatim))
+        ) m
+        JOIN turns t ON t.id = m.turn_id
+    WHERE t.epoch = (SELECT epoch FROM conversations WHERE id = :conversation) OR m.turn_id = :turn
     ORDER BY m.id
 """
 CALLS = """

@@ -18,7 +18,7 @@ async def loop_settles() -> None:
 
 
 class ManualClock:
-    """A `Clock` whose time moves by `advance` alone.
+    """A `Clock` whose time moves by `advance` and `work` alone.
 
     Args:
         start: Wall time at the beginning, UTC; monotonic time begins at 0.
@@ -38,7 +38,7 @@ class ManualClock:
         return self._wall
 
     def monotonic(self) -> float:
-        """Seconds that `advance` has moved."""
+        """Seconds that `advance` and `work` have moved."""
         return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
@@ -54,6 +54,10 @@ class ManualClock:
     def jump(self, seconds: float) -> None:
         """Move the wall time only, as an administrator or a time server does; no sleeper notices."""
         self._wall += timedelta(seconds=seconds)
+
+    def work(self, seconds: float) -> None:
+        """Let time pass while nothing else runs, as one long calculation does; sleepers notice it afterwards."""
+        self._move_to(self._monotonic + seconds)
 
     def settle_with(self, settle: Callable[[], Awaitable[None]]) -> None:
         """Choose anew what is awaited before each step of time."""
@@ -98,6 +102,7 @@ class ManualClock:
         return self._sleepers[0][0] if self._sleepers else None
 
     def _move_to(self, target: float) -> None:
+        target = max(target, self._monotonic)
         self._wall += timedelta(seconds=target - self._monotonic)
         self._monotonic = target
 

@@ -43,14 +43,19 @@ class Asking:
         self._purpose = purpose
         self._begin = begin
         self.attempts: list[AttemptUsage] = []
-        self.shown = ""
-        """The visible text of the current attempt, as it was emitted: what the guards let through."""
+        self._pieces: list[str] = []
+        """Of `shown`: a text that grows by a character at a time would be copied each time."""
         self._void = False
         """Whether `shown` comes from an attempt that failed: the next one's first text replaces it."""
         self._failures = 0
         self._told = False
         """Whether people read that it takes longer."""
         self._waited = 0.0
+
+    @property
+    def shown(self) -> str:
+        """The visible text of the current attempt, as it was emitted: what the guards let through."""
+        return "".join(self._pieces)
 
     async def answer(self, request: ModelRequest, route: ModelRoute, mend: Mend) -> ModelAnswer:
         """Try the models of the route until one gives a whole answer.
@@ -117,7 +122,7 @@ class Asking:
             failed = answer is None
             if failed:
                 self._show(reply.break_off())
-                self._void = bool(self.shown)
+                self._void = bool(self._pieces)
             self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
         return await self._complete(answer, said, reply)
 
@@ -125,7 +130,7 @@ class Asking:
         """Bring what is shown to the whole answer, as the guards let it through."""
         if answer.text != said:
             # The text came late, or is another one than what has streamed.
-            self._void = bool(self.shown)
+            self._void = bool(self._pieces)
             reply = self._begin()
             self._show(reply.feed(answer.text))
         for text in await reply.finish(cut=answer.finish in BROKEN_OFF):
@@ -147,17 +152,17 @@ class Asking:
         self._answered()
         if self._void:
             self._take_back()
-        self.shown += text
+        self._pieces.append(text)
         self._emit(TextShown(text))
 
     def take_back(self) -> None:
         """Take back what is shown, if anything is: nothing of the step is to stay."""
-        if self.shown:
+        if self._pieces:
             self._take_back()
 
     def _take_back(self) -> None:
         self._void = False
-        self.shown = ""
+        self._pieces.clear()
         self._emit(TextReset())
 
     def _wait(self, error: ProviderError, attempt: int, choice: ModelChoice) -> float | None:

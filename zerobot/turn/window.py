@@ -89,9 +89,11 @@ def moved_window(messages: Sequence[Message], earlier: Earlier, bound: int, head
         bound: Messages; 0: no bound.
         head: Blocks of the head, if it is not settled yet.
     """
+    if not bound or len(messages) <= bound:
+        return None
     earlier = _with_head(messages, earlier, min(head, bound // BOUND_FOR_HEAD))
     opening, rest = parts(messages, earlier)
-    start = window_start(rest, bound and max(1, bound - len(opening)))
+    start = window_start(rest, max(1, bound - len(opening)))
     if not start:
         return None
     inputs = _newest_inputs(messages)
