@@ -61,6 +61,8 @@ class Inside:
     def __init__(self, model: ScriptedModel, channel: FakeChannel) -> None:
         self.model = model
         self.channel = channel
+        self.tasks = 0
+        """How many there are while nothing happens; see `settle`."""
         self.parts: asyncio.Future[Parts] = asyncio.get_running_loop().create_future()
         """The daemon's, once it is ready."""
         self._logged: dict[str, int] = {}
@@ -97,10 +99,17 @@ class Inside:
         yield
         await self._until(event, before + turns)
 
-    async def quiet(self, tasks: int) -> None:
-        """Wait until no more than so many tasks are left, and forget what the doubles have noted meanwhile."""
+    async def settle(self) -> None:
+        """Take note of how many tasks there are while nothing happens: now, as soon as their number stays the same."""
+        self.tasks = 0
+        while self.tasks != len(asyncio.all_tasks()):
+            self.tasks = len(asyncio.all_tasks())
+            await asyncio.sleep(0.2)
+
+    async def quiet(self) -> None:
+        """Wait until nothing happens any more, and forget what the doubles have noted meanwhile."""
         async with asyncio.timeout(PATIENCE):
-            while len(asyncio.all_tasks()) > tasks:  # noqa: ASYNC110 - a task's end sets no event
+            while len(asyncio.all_tasks()) > self.tasks:  # noqa: ASYNC110 - a task's end sets no event
                 await asyncio.sleep(0.01)
         self.model.requests.clear()
         self.channel.calls.clear()
@@ -145,6 +154,7 @@ async def daemon(folder: Path, model: ScriptedModel, *, history: int = 200) -> A
     try:
         either: tuple[asyncio.Future[Any], ...] = (running, inside.parts)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        await inside.settle()
         yield inside
     finally:
         stop.set()

@@ -116,14 +116,18 @@ class Target:
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def memory(self) -> dict[str, float]:
-        """MiB: `rss`, `pss` (shared pages by share) and `peak` (of rss)."""
-        pid = self._process.pid
-        rollup, status = _fields(f"/proc/{pid}/smaps_rollup"), _fields(f"/proc/{pid}/status")
-        return {
-            "rss": rollup["Rss"] / 1024,
-            "pss": rollup["Pss"] / 1024,
-            "peak": status["VmHWM"] / 1024,
-        }
+        """See `memory_of`."""
+        return memory_of(self._process.pid)
+
+
+def memory_of(pid: int) -> dict[str, float]:
+    """MiB of a process: `rss`, `pss` (shared pages by share) and `peak` (of rss)."""
+    rollup, status = _fields(f"/proc/{pid}/smaps_rollup"), _fields(f"/proc/{pid}/status")
+    return {
+        "rss": rollup["Rss"] / 1024,
+        "pss": rollup["Pss"] / 1024,
+        "peak": status["VmHWM"] / 1024,
+    }
 
 
 def _moment(event: Mapping[str, Any]) -> float:

@@ -70,13 +70,13 @@ async def watched(database: Database) -> Steps:
     return steps
 
 
-async def work(inside: Inside, steps: Steps, tasks: int, chat: int) -> int:
+async def work(inside: Inside, steps: Steps) -> int:
     """The most steps that one of some turns takes; that are enough turns for the window to have moved."""
     most = 0
     for _ in range(6):
         before = steps.count
-        await inside.say("And what do you say to this?", first_chat=chat)
-        await inside.quiet(tasks)
+        await inside.say("And what do you say to this?")
+        await inside.quiet()
         most = max(most, steps.count - before)
     return most
 
@@ -102,26 +102,32 @@ async def test_a_long_history_costs_a_turn_nothing(tmp_path: Path) -> None:
     model.answers(calls("shell", command="rm -rf build"))
     model.improvise = lambda _: says("Well.", usage=(10, 2))
     async with daemon(tmp_path, model, history=10) as inside:
-        tasks = len(asyncio.all_tasks())
         database = (await inside.parts).foundation.database
         await inside.say("Please clean up.", ends="turn.paused")
         await denies(inside)
         steps = await watched(database)
-        short = await work(inside, steps, tasks, chat=0)
+        short = await work(inside, steps)
         await database.write(lambda db: [db.execute(each) for each in COPIES.split(";")])
-        await work(inside, steps, tasks, chat=0)
-        long = await work(inside, steps, tasks, chat=0)
+        await work(inside, steps)
+        long = await work(inside, steps)
     assert long < 1.1 * short
 
 
 async def test_a_paused_turn_holds_no_task(tmp_path: Path) -> None:
-    """Turns that wait for an operator are rows: no task is left of them, nor of those that a new process finds."""
+    """Turns that wait for an operator are rows: no task is left of them, and those that a new process finds get none.
+
+    What waits for the next of them to expire is one for all.
+    """
     model = ScriptedModel()
     model.improvise = lambda _: calls("shell", command="rm -rf build")
     async with daemon(tmp_path, model) as inside:
-        tasks = len(asyncio.all_tasks())
-        await inside.say("Please clean up.", chats=30, ends="turn.paused")
-        await inside.quiet(tasks)
+        await inside.say("Please clean up.", ends="turn.paused")
+        await inside.settle()
+        tasks = inside.tasks
+        await inside.say("Please clean up.", chats=30, first_chat=1, ends="turn.paused")
+        await inside.quiet()
+        assert len(asyncio.all_tasks()) == tasks
     async with daemon(tmp_path, model) as inside:
-        await inside.quiet(tasks)
+        await inside.settle()
+        assert inside.tasks == tasks
         assert inside.logged("turn.started") == 0
