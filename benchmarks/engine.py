@@ -8,23 +8,21 @@ import gc
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from itertools import count, islice
 from pathlib import Path
 
 from benchmarks.inside import Inside, daemon
 from benchmarks.measures import Effort, Measure
 from benchmarks.process import MIB, memory_of
 from benchmarks.report import Row, median
-from benchmarks.stage import FIRST_CHAT
 from zerobot.core.messages import AssistantMessage
 from zerobot.core.model import ModelRequest
 from zerobot.testing.model import Scripted, ScriptedModel, calls, says
 
 WORDS = "Ordinary words of an answer come one after another, as people write them. "
-LONGEST = 100_000
-"""Characters of the longest reply that is not cut."""
+SHORT, LONG = 1_000, 100_000
+"""Characters of replies; the longer one is the longest that is not cut."""
 ZONES = ("Europe/Berlin", "Asia/Tokyo")
 """What the tool is asked for in turn: the same again and again would end the turn."""
 TURNS = 60
@@ -32,56 +30,65 @@ TURNS = 60
 ELSEWHERE = 500_000
 """The first of the chats that only warm up."""
 
+Answer = Callable[[ModelRequest], Scripted]
+
 
 def deltas(effort: Effort) -> list[Row]:
     """What each character of a reply costs that comes as a delta of its own: guards, events and the draft."""
-    lengths = (1_000, LONGEST)
 
-    async def measured() -> list[float]:
-        async with _daemon() as inside:
-            return [await _of_delta(inside, length, effort.of(5, 3)) for length in lengths]
+    def reply(length: int, pieces: int) -> Answer:
+        text = (WORDS * (length // len(WORDS) + 1))[:length]
+        answer = says(text, deltas=list(text) if pieces > 1 else [text])
+        return lambda _: answer
 
-    short, long = asyncio.run(measured())
+    kinds = [reply(length, pieces) for length in (SHORT, LONG) for pieces in (1, length)]
+    one_short, short, one_long, long = asyncio.run(_costs(kinds, effort.of(7, 3)))
+    short, long = (short - one_short) / (SHORT - 1), (long - one_long) / (LONG - 1)
     return [
-        _row(f"a delta in a reply of {lengths[0]:,}", "µs", short),
-        _row(f"a delta in a reply of {lengths[1]:,}", "µs", long),
+        _row(f"a delta in a reply of {SHORT:,}", "µs", short * 1e6),
+        _row(f"a delta in a reply of {LONG:,}", "µs", long * 1e6),
         _row("the one beside the other", "", long / short, 1.1),
     ]
 
 
 def steps(effort: Effort) -> list[Row]:
     """What each step of a turn costs that asks for one tool and gets its result."""
-    lengths = (4, 20)
+    few, many = 4, 20
 
-    async def measured() -> list[float]:
-        async with _daemon() as inside:
-            return [await _of_step(inside, length, effort.of(20, 10)) for length in lengths]
+    def turn(rounds: int) -> Answer:
+        def answer(request: ModelRequest) -> Scripted:
+            done = sum(isinstance(message, AssistantMessage) for message in request.messages)
+            return calls("time_now", timezone=ZONES[done % len(ZONES)]) if done < rounds else says("Done.")
 
-    short, long = asyncio.run(measured())
+        return answer
+
+    none, short, long = asyncio.run(_costs([turn(0), turn(few), turn(many)], effort.of(20, 10)))
     return [
-        _row(f"a step in a turn of {lengths[0]}", "ms", short),
-        _row(f"a step in a turn of {lengths[1]}", "ms", long),
+        _row(f"a step in a turn of {few}", "ms", (short - none) / few * 1000),
+        _row(f"a step in a turn of {many}", "ms", (long - none) / many * 1000),
     ]
 
 
 def lengths(effort: Effort) -> list[Row]:
     """What a turn costs in a conversation that has so many messages already, with the window as it is by default."""
-    wanted = (200, 1_000, effort.of(10_000, 2_000))
+    lengths = (200, 1_000, effort.of(10_000, 2_000))
 
     async def measured() -> list[float]:
-        found = []
+        spent = [0.0] * len(lengths)
         async with _daemon() as inside:
             inside.model.improvise = lambda _: says(WORDS * 2)
-            said = 0
-            for length in wanted:
-                for _ in range((length - said) // 2):
-                    await inside.say(WORDS)
-                found.append(await _of_turn(inside))
-                said = length + 2 * TURNS
-        return found
+            for chat, length in enumerate(lengths):
+                for _ in range(length // 2):
+                    await inside.say(WORDS, first_chat=chat)
+                    inside.forget()
+            # In turn, so that what else the machine does meanwhile counts for each of them.
+            for _ in range(TURNS):
+                for chat in range(len(lengths)):
+                    spent[chat] += await _cost(inside, chat)
+        return [each / TURNS * 1000 for each in spent]
 
     found = asyncio.run(measured())
-    rows = [_row(f"a turn after {length:,} messages", "ms", each) for length, each in zip(wanted, found, strict=True)]
+    rows = [_row(f"a turn after {length:,} messages", "ms", each) for length, each in zip(lengths, found, strict=True)]
     return [*rows, _row("the last beside the first", "", found[-1] / found[0], 1.25)]
 
 
@@ -111,7 +118,6 @@ def paused(effort: Effort) -> list[Row]:
     ]
 
 
-_chats = count(FIRST_CHAT)
 ENGINE: dict[str, Measure] = {"deltas": deltas, "steps": steps, "lengths": lengths, "paused": paused}
 
 
@@ -129,47 +135,24 @@ async def _daemon() -> AsyncIterator[Inside]:
             yield inside
 
 
-async def _cost(inside: Inside, answer: Callable[[ModelRequest], Scripted], times: int) -> float:
-    """Seconds of a first turn in a chat, with all that follows it; the median."""
-    inside.model.improvise = answer
-    costs = []
-    for chat in islice(_chats, times):
-        await inside.quiet()
-        gc.collect()
-        before = time.process_time()
-        await inside.say("What do you say?", first_chat=chat)
-        await inside.quiet()
-        costs.append(time.process_time() - before)
-    return median(costs)
+async def _costs(answers: Sequence[Answer], times: int) -> list[float]:
+    """Seconds of a turn that is answered in this way, the first of its chat: the median, for each of the ways."""
+    costs: list[list[float]] = [[] for _ in answers]
+    async with _daemon() as inside:
+        for number in range(times):
+            for kind, answer in enumerate(answers):
+                inside.model.improvise = answer
+                costs[kind].append(await _cost(inside, number * len(answers) + kind))
+    return [median(each) for each in costs]
 
 
-async def _of_delta(inside: Inside, length: int, times: int) -> float:
-    """Microseconds, without what a turn costs that has one."""
-    text = (WORDS * (length // len(WORDS) + 1))[:length]
-    one = await _cost(inside, lambda _: says(text, deltas=[text]), times)
-    many = await _cost(inside, lambda _: says(text, deltas=list(text)), times)
-    return (many - one) / (length - 1) * 1e6
-
-
-async def _of_step(inside: Inside, length: int, times: int) -> float:
-    """Milliseconds, without what a turn costs that has no tool."""
-
-    def answer(request: ModelRequest) -> Scripted:
-        rounds = sum(isinstance(message, AssistantMessage) for message in request.messages)
-        return calls("time_now", timezone=ZONES[rounds % len(ZONES)]) if rounds < length else says("Done.")
-
-    return (await _cost(inside, answer, times) - await _cost(inside, lambda _: says("Done."), times)) / length * 1e3
-
-
-async def _of_turn(inside: Inside) -> float:
-    """Milliseconds; the mean of `TURNS` turns in the chat that grows."""
-    await inside.quiet()
+async def _cost(inside: Inside, chat: int) -> float:
+    """Seconds of one turn, with all that follows it."""
     gc.collect()
     before = time.process_time()
-    for _ in range(TURNS):
-        await inside.say(WORDS)
+    await inside.say(WORDS, first_chat=chat)
     await inside.quiet()
-    return (time.process_time() - before) / TURNS * 1e3
+    return time.process_time() - before
 
 
 async def _memory_with(inside: Inside, turns: int, *, first_chat: int) -> float:

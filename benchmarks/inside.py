@@ -107,10 +107,14 @@ class Inside:
             await asyncio.sleep(0.2)
 
     async def quiet(self) -> None:
-        """Wait until nothing happens any more, and forget what the doubles have noted meanwhile."""
+        """Wait until nothing happens any more, and `forget`."""
         async with asyncio.timeout(PATIENCE):
             while len(asyncio.all_tasks()) > self.tasks:  # noqa: ASYNC110 - a task's end sets no event
                 await asyncio.sleep(0.01)
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what the doubles have noted, so that it is neither measured nor in the way."""
         self.model.requests.clear()
         self.channel.calls.clear()
         self.channel.messages.clear()
