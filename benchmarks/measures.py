@@ -142,7 +142,7 @@ def streams(effort: Effort) -> list[Row]:
 
 
 def history(effort: Effort) -> list[Row]:
-    """Time from the update to the final text at a conversation's length, one turn at a time."""
+    """Time from the update to the final text when so many messages are sent to the model, one turn at a time."""
     lengths, turns = (1, 100, 1000), effort.of(40, 20)
     found: dict[Kind, dict[int, float]] = {}
     for kind in ("zerobot", "bare"):
@@ -151,7 +151,7 @@ def history(effort: Effort) -> list[Row]:
             _warm_up(servers)
             found[kind] = {length: _at_length(servers, length, turns) for length in lengths}
     return [
-        _row(f"a turn at {length} messages of history", "ms", found["zerobot"][length], found["bare"][length])
+        _row(f"a turn, messages sent: {length:,}", "ms", found["zerobot"][length], found["bare"][length])
         for length in lengths
     ]
 
