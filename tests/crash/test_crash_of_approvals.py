@@ -65,6 +65,51 @@ async def test_killed_while_the_prompt_is_sent(world: World) -> None:
     assert world.runs("asked") == 1
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_killed_as_a_lost_prompt_is_pressed(world: World, when: str) -> None:
+    """A prompt whose sending nobody recorded decides all the same; in the end no message has buttons any more."""
+    world.model.answers(ASKS, says("Done."))
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        sending = world.telegram.hold_next("sendMessage", carried_out=True)
+        world.ann.says("please")
+        await sending.arrived.wait()
+        await daemon.kill()
+    press = world.ann.presses(await world.prompt(), "Approve")
+    await world.dies(f"{when} 1 SET state = :state, reason = :reason, decided_by")
+    async with world.daemon() as daemon:
+        await press.answered()
+        await daemon.until("delivery.sent")
+        await world.telegram.wait_for(lambda: not any(prompt.buttons for prompt in world.prompts))
+        await world.settles(daemon, replies=0)
+    assert world.said == ["Done."]
+    assert world.runs("asked") == 1
+    assert world.rows("SELECT state FROM approvals") == [("approved",)]
+    assert all(prompt.text.startswith("Approved") for prompt in world.prompts)
+
+
+async def test_killed_while_a_lost_prompt_is_shown_again(world: World) -> None:
+    """Killed over the same prompt twice: whichever of the three is pressed decides, and none of them keeps buttons."""
+    world.model.answers(ASKS, says("Done."))
+    for start in (1, 2):
+        async with world.daemon() as daemon:
+            await daemon.ready()
+            sending = world.telegram.hold_next("sendMessage", carried_out=True)
+            if start == 1:
+                world.ann.says("please")
+            await sending.arrived.wait()
+            await daemon.kill()
+    async with world.daemon() as daemon:
+        await world.prompt(3)
+        await world.ann.presses(world.prompts[1], "Approve").answered()
+        await daemon.until("delivery.sent")
+        await world.ann.presses(world.prompts[0], "Deny").answered()
+        await world.telegram.wait_for(lambda: not any(prompt.buttons for prompt in world.prompts))
+        await world.settles(daemon, replies=0)
+    assert world.runs("asked") == 1
+    assert all(prompt.text.startswith("Approved") for prompt in world.prompts)
+
+
 async def test_killed_while_the_prompt_stands(world: World) -> None:
     """The old buttons work after a restart, and no second prompt comes."""
     world.model.answers(ASKS, says("Done."))

@@ -1,4 +1,4 @@
-"""The whole way of a message, killed at every commit that the daemon makes on it: right before, and right after.
+"""The whole way of a message, killed right before and after every commit that the daemon makes on it, and at random.
 
 A person asks; the model looks with a tool that needs nobody, then calls one that an operator has to approve; he does;
 the answer streams into a draft; a second question follows. Whatever the moment of the kill, people and the model see
@@ -8,6 +8,7 @@ marked, and one call may be on record as interrupted.
 
 import asyncio
 import contextlib
+import random
 import signal
 from itertools import count
 from pathlib import Path
@@ -24,9 +25,14 @@ pytestmark = pytest.mark.slow
 
 SHARDS = 6
 """Tests that share the commits, so that they can run side by side."""
+MOMENTS = 10
+"""Random moments of one of four tests."""
+LONGER_THAN_IT_WORKS = 2_000.0
+"""Milliseconds of processor time, more than the conversation takes on most machines; the test finds out."""
 AGAIN = 3
 """How often the model gives an answer: a kill may make the daemon ask again."""
 ANSWER = "All of it is done now."
+GOES_ON = "\n\nRun a command in the workspace"
 SAID = ["I look first.\n\nNow for it.", ANSWER, "You are welcome."]
 STORY = [
     ("user", "[Ann] please"),
@@ -45,16 +51,32 @@ async def test_ended_at_every_commit(tmp_path: Path, when: str, shard: int) -> N
     """One answer, no tool run twice, one decision; and after a graceful stop neither a mark nor an interrupted call."""
     ended = 0
     for number in count(shard + 1, SHARDS):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        async with ModelServer() as model, TelegramServer() as telegram:
-            world = World(folder, model, telegram)
-            world.chat = telegram.group()
-            if not await lives_through(world, f"{when} {number} "):
-                break
-            checks(world, is_killed=when != "stop")
-            ended += 1
+        if not await lives_to(tmp_path / str(number), f"{when} {number} ", is_killed=when != "stop"):
+            break
+        ended += 1
     assert ended >= 3, "the daemon commits less than that: the sweep does not end it"
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
+    """The same at 40 moments of the daemon's work, from its start to its end: in a commit, a call, or between two."""
+    draws, ends, killed = random.Random(seed), LONGER_THAN_IT_WORKS, 0
+    for number in count():
+        moment = draws.uniform(0, ends)
+        if not await lives_to(tmp_path / str(number), f"work {moment:.0f} "):
+            ends = moment
+        elif (killed := killed + 1) == MOMENTS:
+            break
+
+
+async def lives_to(folder: Path, crash_at: str, *, is_killed: bool = True) -> bool:
+    """Have the conversation in a world of its own and look at its end; False: it had come by itself."""
+    async with ModelServer() as model, TelegramServer() as telegram:
+        world = World(folder, model, telegram)
+        world.chat = telegram.group()
+        is_early = await lives_through(world, crash_at)
+        checks(world, is_killed=is_killed and is_early)
+        return is_early
 
 
 async def lives_through(world: World, crash_at: str) -> bool:
@@ -131,8 +153,9 @@ def checks(world: World, *, is_killed: bool) -> None:
     assert len(marked) <= is_killed
     for text in SAID:
         assert plain.count(text) + repeated.count(text) >= 1, world.said
-    # A draft whose sending was unclear stays as it was; the whole text follows with the mark.
-    assert [text for text in plain if text not in SAID and not any(each.startswith(text) for each in repeated)] == []
+    # A draft whose sending was unclear stays as it was, maybe with what went on; the whole text follows with the mark.
+    drafts = [text.removesuffix(GOES_ON) for text in plain if text not in SAID]
+    assert [text for text in drafts if not any(each.startswith(text) for each in repeated)] == []
     assert len(plain) == len(set(plain))
     codes = [code for (code,) in world.rows("SELECT code FROM tool_calls ORDER BY message_id")]
     assert len(codes) == 2

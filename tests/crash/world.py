@@ -66,7 +66,7 @@ class World:
         self.config = folder / "zerobot.toml"
         self._state = folder / "state"
         self._workspace = self._state / "workspace"
-        self._state.mkdir(mode=0o700)
+        self._state.mkdir(mode=0o700, parents=True)
         self._workspace.mkdir(mode=0o700)
         for name in ("free", "asked", "held"):
             waits = "echo > begun\nuntil [ -e go ]; do sleep 0.01; done\n" if name == "held" else ""
@@ -76,13 +76,16 @@ class World:
         os.mkfifo(self._workspace / "begun")
         self.configure()
 
-    def configure(self, *, grace: str = "20s", during_turn: str = "queue", during_approval: str = "auto") -> None:
+    def configure(
+        self, *, grace: str = "20s", during_turn: str = "queue", during_approval: str = "auto", tables: str = ""
+    ) -> None:
         """Write the configuration.
 
         Args:
             grace: `[daemon] shutdown_grace`.
             during_turn: `[agent] on_message_during_turn`.
             during_approval: `[agent] on_message_during_approval`.
+            tables: More of it, as TOML.
         """
         text = CONFIG.format(
             state=self._state,
@@ -94,7 +97,7 @@ class World:
             token=self.telegram.token,
             api_base=self.telegram.api_base,
         )
-        self.config.write_text(text, encoding="utf-8")
+        self.config.write_text(text + tables, encoding="utf-8")
         self.config.chmod(0o600)
 
     @asynccontextmanager
@@ -178,8 +181,10 @@ class World:
             db.close()
 
     def has_table(self, name: str) -> bool:
-        """Whether the database's schema has come so far."""
-        return bool(self.rows(f"SELECT 1 FROM sqlite_master WHERE name = '{name}'"))
+        """Whether the database is there, and its schema has come so far."""
+        return (self._state / "zerobot.db").exists() and bool(
+            self.rows(f"SELECT 1 FROM sqlite_master WHERE name = '{name}'")
+        )
 
     def _pids(self, name: str) -> list[int]:
         runs = self._workspace / "runs"

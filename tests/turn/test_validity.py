@@ -35,10 +35,16 @@ ANSWERS = st.builds(
 
 
 def numbered(messages: Sequence[Message]) -> list[Message]:
-    """The same with sequence numbers, and with the engine's ids in the calls, which are always its own."""
+    """The same with sequence numbers, turns, and the engine's ids in the calls, which are always its own.
+
+    A person's message begins a turn, unless it has a note: then it was said into the one that ran.
+    """
     numbers = iter(range(1, 1_000))
     found: list[Message] = []
+    turn = T1
     for seq, message in enumerate(messages, 1):
+        if isinstance(message, UserMessage) and not message.note:
+            turn = TurnId(f"t{seq}")
         if isinstance(message, AssistantMessage):
             calls = tuple(
                 RecordedCall(
@@ -52,9 +58,9 @@ def numbered(messages: Sequence[Message]) -> list[Message]:
                 )
                 for position, call in enumerate(message.calls)
             )
-            found.append(AssistantMessage(seq=seq, turn=T1, text=message.text, calls=calls))
+            found.append(AssistantMessage(seq=seq, turn=turn, text=message.text, calls=calls))
         else:
-            found.append(UserMessage(seq=seq, turn=T1, text=message.text, note=message.note))
+            found.append(UserMessage(seq=seq, turn=turn, text=message.text, note=message.note))
     return found
 
 
@@ -147,3 +153,16 @@ def test_the_longest_results_go_first() -> None:
     assert lengths[0] == 1_000
     assert lengths[1] < 2_100
     assert lengths[2] == 3_000
+
+
+def test_a_turn_is_left_out_whole() -> None:
+    """BAR 6a: what somebody said into a turn goes and stays with it."""
+    # Seen to fail with: every message of a person taken for the begin of a turn.
+    turns = [("t1", "ua"), ("t2", "uaua"), ("t3", "ua"), ("t4", "u")]
+    kinds = [(TurnId(turn), kind) for turn, said in turns for kind in said]
+    messages: list[Message] = [
+        (UserMessage if kind == "u" else AssistantMessage)(seq=seq, turn=turn, text="word " * 100)
+        for seq, (turn, kind) in enumerate(kinds, 1)
+    ]
+    smaller = shrink(messages, estimate(messages) - 300)
+    assert [message.seq for message in smaller] == [1, 2, 7, 8, 9]

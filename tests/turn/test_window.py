@@ -45,11 +45,8 @@ SMALL = CompactionRules(head=2, recent=4, least=3, most=6)
 
 
 def conversation(kinds: str) -> list[Message]:
-    """Messages of people (`u`) and of the model (`a`), numbered from 1."""
-    return [
-        UserMessage(seq=seq, turn=T1, text="x") if kind == "u" else AssistantMessage(seq=seq, turn=T1, text="x")
-        for seq, kind in enumerate(kinds, 1)
-    ]
+    """Messages of people, each with a turn of its own (`u`), and of the model (`a`), numbered from 1."""
+    return talk(kinds)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +78,13 @@ def test_the_window_always_begins_with_a_question(kinds: str, bound: int) -> Non
         people = [message for message in messages if isinstance(message, UserMessage)]
         assert people[-1] in left
     assert window_start(left, bound) in (0, start)
+
+
+def test_what_is_said_into_a_turn_does_not_cut_it() -> None:
+    """BAR 6a: the window moves by turns, which have ids, and not by who speaks."""
+    # Seen to fail with: every message of a person taken for the begin of a turn.
+    assert window_start(talk("ua" + "urrsrrsra" + "ua"), 10) == 12
+    assert window_start(talk("ua" + "urrsrrsra"), 6) == 3
 
 
 def called(seq: int, number: int, *, done: bool = True) -> RecordedCall:

@@ -86,7 +86,7 @@ def _drop_rounds(messages: list[Message], budget: int) -> list[Message]:
 def _turns(messages: list[Message]) -> list[list[Message]]:
     turns: list[list[Message]] = []
     for message in messages:
-        if _is_input(message) or not turns:
+        if not turns or (_is_input(message) and message.turn != turns[-1][-1].turn):
             turns.append([])
         turns[-1].append(message)
     return turns

@@ -107,12 +107,17 @@ def moved_window(messages: Sequence[Message], earlier: Earlier, bound: int, head
 def window_start(messages: Sequence[Message], bound: int) -> int:
     """Where the window begins from now on, as a sequence number; 0 when it need not move.
 
-    It begins with a user message, so that no answer stands without its question; the newest input always stays.
+    It begins with the first message of a turn, a person's, so that no answer stands without its question and no turn
+    is cut in two by what somebody said into it; the newest turn always stays.
     """
     if not bound or len(messages) <= bound:
         return 0
     earliest = len(messages) - int(bound * WINDOW_KEPT)
-    starts = [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]
+    starts = [
+        index
+        for index, message in enumerate(messages)
+        if isinstance(message, UserMessage) and (not index or messages[index - 1].turn != message.turn)
+    ]
     start = next((index for index in starts if index >= earliest), starts[-1] if starts else 0)
     return messages[start].seq if start else 0
 

@@ -1,9 +1,10 @@
-"""Loaded by a daemon under test before anything else: sends that process a signal at a chosen commit.
+"""Loaded by a daemon under test before anything else: sends that process a signal at a chosen moment.
 
 The folder stands on the PYTHONPATH of the daemon alone. `CRASH_AT` is `WHEN NUMBER WORDS`: SIGKILL `before` or `after`
 the commit of the NUMBERth write transaction in which a statement contained WORDS (none: of the NUMBERth at all), or
 SIGTERM after it (`stop`). So the process ends between two commits, where no double of a platform or a model can hold
-it, and without a pause or a hook in the daemon.
+it, and without a pause or a hook in the daemon. With `work`, SIGKILL comes when the process has used NUMBER
+milliseconds of processor time: at any moment of what it does, and never while it only waits.
 """
 
 import os
@@ -32,6 +33,11 @@ class _Plan:
 
 def _send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
+
+
+def _die_at_work(milliseconds: int) -> None:
+    signal.signal(signal.SIGPROF, lambda *_: _send(signal.SIGKILL))
+    signal.setitimer(signal.ITIMER_PROF, milliseconds / 1000)
 
 
 def _connection_class(plan: _Plan) -> type[sqlite3.Connection]:
@@ -71,4 +77,7 @@ def _install(plan: _Plan) -> None:
 
 
 if text := os.environ.get("CRASH_AT"):
-    _install(_Plan(text))
+    if text.startswith("work "):
+        _die_at_work(int(text.split()[1]))
+    else:
+        _install(_Plan(text))
