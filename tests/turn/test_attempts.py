@@ -9,7 +9,7 @@ from zerobot.core.events import Final, Outcome, StatusChanged, StopReason, TextR
 from zerobot.core.messages import ResultCode
 from zerobot.core.usage import Usage
 from zerobot.testing.house import House
-from zerobot.testing.model import Scripted, call, calls, drops, fails, says, step
+from zerobot.testing.model import Scripted, call, calls, drops, fails, held, says, step
 from zerobot.turn import notices
 
 
@@ -161,6 +161,21 @@ async def test_a_failed_turn_still_costs(house: House) -> None:
         lambda db: tuple(db.execute("SELECT failed, input_tokens, output_tokens FROM model_calls").fetchone())
     )
     assert row == (1, 12, 4)
+
+
+async def test_an_attempt_that_is_called_off_still_costs(house: House) -> None:
+    """T68, A50: what the provider had counted when the user stopped it is in the final and in the store, as failed."""
+    counted = Usage(input_tokens=12, output_tokens=4)
+    answer, hold = held(replace(says("Hello"), spent=counted), after=2)
+    house.model.answers(answer)
+    await house.user.writes("hi")
+    await hold.reached()
+    await house.user.stops()
+    final = house.finals[0]
+    assert (final.reason, final.usage, final.failed_usage) == (StopReason.CANCELLED, counted, counted)
+    assert await house.engine.database.read(
+        lambda db: [tuple(row) for row in db.execute("SELECT failed, input_tokens, output_tokens FROM model_calls")]
+    ) == [(1, 12, 4)]
 
 
 async def test_a_listener_that_always_fails_changes_nothing(house: House) -> None:

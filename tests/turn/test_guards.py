@@ -334,6 +334,30 @@ async def test_rewriters_first_then_judges_on_what_is_left(house: House) -> None
     assert rulings[0].flags == (("j1", "rewrite"), ("j2", "odd"))
 
 
+@dataclass(slots=True)
+class Meets:
+    """A judge that comes to its verdict when all of them have begun."""
+
+    all_begun: asyncio.Barrier
+    name: str
+
+    async def inspect(self, passage: Passage) -> Verdict:
+        """See `TextGuard`."""
+        await self.all_begun.wait()
+        return Allow()
+
+
+async def test_judges_do_not_wait_for_each_other(house: House) -> None:
+    """A64: all of them look at once, so that an answer is held no longer than the slowest one takes."""
+    everybody = asyncio.Barrier(2)
+    judges = [Post(guard=Meets(everybody, name), judges=True) for name in ("j1", "j2")]
+    house.settings.guards = Guards(output=tuple(judges))
+    house.model.answers(SAFE)
+    await house.user.says("hi")
+    await agrees(house, "safe answer")
+    assert "guard.failed" not in [event for event, _ in house.log]
+
+
 async def test_a_judges_block_beats_everything(house: House) -> None:
     """A64: flags and rewrites of others change nothing of it; a listener that raises does not either."""
 
@@ -361,6 +385,7 @@ async def test_receipts_are_for_the_model_and_made_up_ones_are_marked(house: Hou
     await house.user.says("prove it")
     assert house.finals[-1].text == f"It ran. And that: {UNVERIFIED}"
     assert receipt not in "".join(shown(house))
+    assert [event for event, _ in house.log].count("receipt.unverified") == 1
 
 
 async def test_a_receipt_of_another_conversation_proves_nothing_here(house: House) -> None:

@@ -9,7 +9,7 @@ from zerobot.core.envelope import Acceptance
 from zerobot.core.events import Outcome, StopReason
 from zerobot.store.turn_rows import WaitingInput
 from zerobot.testing.house import House
-from zerobot.testing.model import call, says, step
+from zerobot.testing.model import call, held, says, step
 
 ASKING = step("asking", [call("sup", "c1", x="1")])
 
@@ -115,6 +115,28 @@ async def test_a_press_and_a_message_at_once_have_one_winner(house: House, first
     assert house.finals[0].reason is (StopReason.DONE if won else StopReason.SUPERSEDED)
     assert (await house.history())[-2:] == ["U:never mind", "A:fine"]
     assert len(house.finals) == 2
+
+
+@pytest.mark.parametrize("point", ["tool", "model"])
+async def test_a_message_during_a_continuation_waits_for_its_end(house: House, point: str) -> None:
+    """T64, A80: what is said while the approved call runs, or the model reads its result, comes after the turn."""
+    answer, hold = held(says("done"))
+    house.model.answers(step("asking", [call("supw", "c1", p="f")]), answer, says("fine"))
+    await house.user.says("hi")
+    await house.operator.decides("Approve")
+    await house.tools.has_started("supw f")
+    if point == "tool":
+        await house.user.writes("and then?")
+        await house.settles()
+    await house.tools.release()
+    await hold.reached()
+    if point == "model":
+        await house.user.writes("and then?")
+        await house.settles()
+    assert house.model.last_request.lines == ["U:hi", "A:asking[c1]", "R c1=wrote f"]
+    hold.release()
+    await house.idle()
+    assert await house.history() == ["U:hi", "A:asking[c1]", "R c1=wrote f", "A:done", "U:and then?", "A:fine"]
 
 
 async def test_a_reset_during_a_pause_lets_the_old_turn_end_by_itself(house: House) -> None:

@@ -76,6 +76,21 @@ async def test_a_pause_outlives_its_process(house: House) -> None:
     assert house.finals[0].usage == Usage(input_tokens=4, output_tokens=6)
 
 
+async def test_what_was_done_before_a_pause_is_in_its_final(house: House) -> None:
+    """A06, A41: the one final names the calls of all processes that worked on the turn, and what they came to."""
+    house.model.answers(step(calls=[call("echo", "c1", text="a"), call("boom", "c2")]), asking(), says("done"))
+    await house.user.says("hi")
+    await house.restart()
+    await house.operator.presses("Approve")
+    (final,) = house.finals
+    assert [(each.name, each.code) for each in final.calls] == [
+        ("echo", ResultCode.OK),
+        ("boom", ResultCode.FAILED),
+        ("sup", ResultCode.OK),
+    ]
+    assert (final.steps, final.text) == (3, "done")
+
+
 async def test_partial_decisions_outlive_their_process(house: House) -> None:
     """A14, A20: what was decided before the crash stays decided; the continuation waits for the rest."""
     house.model.answers(step(calls=[call("sup", "c1", x="1"), call("sup", "c2", x="2")]), says("done"))

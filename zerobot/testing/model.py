@@ -16,7 +16,7 @@ class Hold:
     """An answer that waits for the test."""
 
     after: int
-    """How many of its deltas come before it waits."""
+    """How many of its deltas come before it waits; more than it has: the usage so far comes too."""
     _asked: asyncio.Event = field(default_factory=asyncio.Event)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -188,10 +188,12 @@ class ScriptedModel:
             if scripted.hold and scripted.hold.after == index:
                 await scripted.hold.wait()
             yield TextDelta(delta)
-        if scripted.hold and scripted.hold.after >= len(scripted.deltas):
+        if scripted.hold and scripted.hold.after == len(scripted.deltas):
             await scripted.hold.wait()
         if scripted.spent is not None:
             yield UsageSoFar(scripted.spent)
+        if scripted.hold and scripted.hold.after > len(scripted.deltas):
+            await scripted.hold.wait()
         if scripted.error is not None:
             raise scripted.error
         if scripted.answer is not None:

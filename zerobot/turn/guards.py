@@ -250,6 +250,7 @@ class Answers:
         self._guards = guards
         self._turn = turn
         self._genuine = genuine
+        self._unverified: set[str] = set()
         self._log = log
 
     def begin(self) -> ReplyText:
@@ -270,7 +271,15 @@ class Answers:
         return text
 
     def _receipts(self) -> Stage:
-        return Stage("receipts", ReceiptStream(self._genuine), self._log, required=True)
+        return Stage("receipts", ReceiptStream(self._is_genuine), self._log, required=True)
+
+    def _is_genuine(self, receipt: str) -> bool:
+        if self._genuine(receipt):
+            return True
+        if receipt not in self._unverified:
+            self._unverified.add(receipt)
+            self._log("receipt.unverified", level="warning")
+        return False
 
     def _stages(self) -> list[Stage]:
         stages = []
