@@ -133,6 +133,28 @@ async def test_a_paused_turn_that_is_stopped_and_woken_at_once_is_worked_on_once
     assert shift.lines("conversation.crashed") == []
 
 
+async def test_no_more_turns_run_than_are_allowed_and_a_paused_one_is_none(shift: Shift) -> None:
+    """A81: of four conversations one is paused, two are worked on, and the last waits until one of those has ended."""
+    shift.house.model.answers(calls("sup", id="c1", x="1"), to="ask")
+    await shift.hears(shift.house.other("ann"), "ask")
+    await shift.until("turn.paused")
+    holds = {}
+    for name in ("bob", "cem", "dan"):
+        answer, holds[name] = held(says(f"for {name}"))
+        shift.house.model.answers(answer, to=name)
+        await shift.hears(shift.house.other(name), name)
+    await holds["bob"].reached()
+    await holds["cem"].reached()
+    await shift.house.settles()
+    assert shift.dispatcher.running == 2
+    assert [request.lines for request in shift.house.model.requests][1:] == [["U:bob"], ["U:cem"]]
+    holds["bob"].release()
+    await holds["dan"].reached()
+    for hold in holds.values():
+        hold.release()
+    await shift.until("turn.finished", 3)
+
+
 async def test_a_bug_in_one_conversation_leaves_the_others_working(shift: Shift) -> None:
     """B188: it is logged with its conversation; the process and everybody else go on."""
     shift.broken.add("bea")

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.e2e.stage import FullDisk, Stage
-from tests.platforms.model_script import calls, says
+from tests.platforms.model_script import calls, holds, says
 
 
 @pytest.fixture
@@ -54,6 +54,27 @@ async def test_several_approvals_of_one_turn_are_decided_by_command_while_it_run
         await stage.team.reply("Both.")
         await daemon.kill()
     assert all(stage.made(f"made{number}") for number in range(2))
+
+
+async def test_a_press_counts_at_once_though_all_turns_are_taken(stage: Stage) -> None:
+    """BAR 7b: with one turn at most, a decision is taken and shown while that one runs; the call runs after it."""
+    stage.configure("daemon", max_turns=1)
+    async with stage.daemon() as daemon:
+        prompt = await stage.asks()
+        stage.model.answers(holds(says("A long answer."), after=1), says("Made."))
+        stage.uma.says("something long")
+        await stage.model.until_holding()
+        assert (await stage.press(stage.olga, prompt, "Approve")).text == "Approved."
+        await stage.telegram.wait_for(lambda: not prompt.buttons)
+        assert not stage.made()
+        stage.model.release()
+        await stage.team.reply("Made.")
+    assert stage.made()
+    assert [event["event"] for event in daemon.events if event["event"] in ("approval.decided", "turn.finished")] == [
+        "approval.decided",
+        "turn.finished",
+        "turn.finished",
+    ]
 
 
 async def test_an_approval_that_nobody_decides_expires_and_is_told_as_that(stage: Stage) -> None:

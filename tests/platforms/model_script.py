@@ -85,6 +85,8 @@ class Plays:
     """Send nothing more after so many pieces until the test calls `release()`."""
     hold_before_headers: bool = False
     """Send nothing at all until then."""
+    pause: float = 0.0
+    """Seconds before each piece."""
 
 
 Answer = Step | Refuses | Plays

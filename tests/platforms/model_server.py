@@ -320,6 +320,7 @@ class ModelServer:
         for number, piece in enumerate(plays.pieces):
             if number == plays.hold_after:
                 await self._hold(request, reader)
+            await asyncio.sleep(plays.pause)
             writer.write(piece)
             await writer.drain()
         if plays.hold_after == len(plays.pieces):

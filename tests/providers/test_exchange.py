@@ -22,6 +22,7 @@ from tests.platforms.model_script import (
     stays_open,
 )
 from tests.platforms.model_server import KEY, ModelServer
+from tests.providers.test_cases import CASES
 from zerobot.core.errors import CredentialError, ProviderError
 from zerobot.core.model import Alive, Finish, ModelEvent, TextDelta
 from zerobot.core.usage import Usage
@@ -119,6 +120,18 @@ async def test_a_silent_server_is_given_up(kind: str) -> None:
             assert asked.shown == shown
             assert asked.error is not None
             assert (asked.error.code, asked.error.retryable) == ("idle_timeout", True)
+
+
+@pytest.mark.parametrize(("kind", "case"), [("openai", "oc01"), ("anthropic", "an01"), ("openai_responses", "or01")])
+async def test_a_slow_trickle_is_no_silence(kind: str, case: str) -> None:
+    """BAR 5a: each byte begins the idle limit anew, so that an answer may take far longer than that in all."""
+    raw = next(each.raw for each in CASES if each.id.startswith(case))
+    size = len(raw) // 8
+    pieces = tuple(raw[at : at + size] for at in range(0, len(raw), size))
+    async with ModelServer() as server, provider_on(server, kind, idle_timeout=0.8) as provider:
+        server.answers(Plays(pieces=pieces, pause=0.12))
+        asked = await ask(provider, question("Hi"))
+    assert asked.answer.text == asked.shown != ""
 
 
 async def test_silence_before_the_headers_counts_too() -> None:

@@ -155,6 +155,7 @@ def test_each_block_is_in_head_summary_or_recent_part(turns: list[str], rules: l
         taken = next_pass(view, earlier, rule)
         if taken is not None:
             took = numbers(taken.blocks)
+            assert all(block in view for block in taken.blocks)
             assert rule.least <= len(took) <= rule.most
             assert not took & summed_up
             assert not any(isinstance(block, AssistantMessage) and block.open_calls for block in taken.blocks)
