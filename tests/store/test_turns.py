@@ -11,7 +11,7 @@ import pytest
 from tests.store.rows import ANN, PLACE, envelope
 from zerobot.core.admission import Admission
 from zerobot.core.approvals import Approval, ApprovalState
-from zerobot.core.envelope import InboundEnvelope, Quote
+from zerobot.core.envelope import Attachment, InboundEnvelope, Quote
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, ReplyId, new_code
 from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode, ToolResult, UserMessage
@@ -366,12 +366,14 @@ async def test_starting_afresh_leaves_alone_what_came_after_the_wish(journal: Jo
 
 
 async def test_a_burst_is_one_input_where_that_is_wanted(journal: Journal) -> None:
-    """What one person writes in quick succession is answered as one, with everything in it, once he is quiet."""
+    """BAR 7d: what one person sends in quick succession is answered as one, with every file, once he is quiet."""
     channels = {PLACE.channel: timedelta(seconds=3)}
     bob = Identity("test", "bob")
-    await journal.accept(
-        envelope("e1", text="one"), envelope("e2", text="two"), envelope("e3", sender=bob, text="three")
-    )
+    sent = [
+        replace(envelope(f"e{n}", text=text, message=f"m{n}"), attachments=(Attachment(kind="file", name=f"{n}.pdf"),))
+        for n, text in enumerate(["one", "two"], 1)
+    ]
+    await journal.accept(*sent, envelope("e3", sender=bob, text="three"))
     last = journal.clock.now() - timedelta(seconds=1)  # the second one
     work = await journal.turns.next(journal.conversation, lambda _: False, channels)
     assert (work.turn, work.look_again) == (None, last + timedelta(seconds=3))
@@ -381,7 +383,7 @@ async def test_a_burst_is_one_input_where_that_is_wanted(journal: Journal) -> No
     (message,) = (await journal.turns.history(work.turn)).messages
     assert isinstance(message, UserMessage)
     assert message.text == "one\ntwo"
-    assert [each.event_id for each in await journal.turns.envelopes(message)] == ["e1", "e2"]
+    assert await journal.turns.envelopes(message) == sent
 
 
 async def test_inputs_join_a_running_turn_in_order(journal: Journal) -> None:
