@@ -188,6 +188,7 @@ async def test_a_stranger_learns_nothing_of_codes(office: Office) -> None:
 
 async def test_the_first_decision_counts_and_the_second_is_told_of_it(office: Office) -> None:
     """B141: approve, then deny: the truth, with who and when; nothing changes."""
+    # Seen to fail with: the second press told as an unknown request (A12).
     approval = await office.ask()
     await office.press(approval, OLGA)
     reply = await office.press(approval, OLGA, Button.DENY)
@@ -321,6 +322,7 @@ async def test_too_many_wrong_codes_hide_the_right_one(office: Office) -> None:
 
 async def test_an_unknown_request_looks_like_a_wrong_code(office: Office) -> None:
     """A button of another bot's request, or of one that never was."""
+    # Seen to fail with: an unknown id that decides the oldest request (A11).
     approval = await office.ask()
     unknown = replace(approval, id=ApprovalId("nothing"))
     assert await office.press(unknown) == await office.type("NONSENSE") == PressReply(PressOutcome.UNKNOWN, UNKNOWN)
@@ -371,6 +373,7 @@ async def test_a_request_that_nobody_decides_expires_on_time(office: Office) -> 
 
 async def test_a_press_after_the_time_counts_no_more_even_before_it_was_noticed(office: Office) -> None:
     """The wall clock was set forward: the stored expiry counts, and the truth is told."""
+    # Seen to fail with: what expired told as decided (A18).
     approval = await office.ask(minutes=5)
     office.house.clock.jump(400)
     reply = await office.press(approval)

@@ -78,6 +78,7 @@ async def test_a_fresh_start_during_a_turn_leaves_nothing_of_before(stage: Stage
 
 async def test_a_stop_acts_at_once_though_all_turns_are_taken(stage: Stage) -> None:
     """A84: with one turn at most, /stop is not queued behind the turn that it is to stop; what waits comes next."""
+    # Seen to fail with: a stop that waits for a place (A84).
     stage.configure("daemon", max_turns=1)
     stage.model.answers(holds(says("Streamed words and more."), after=1))
     async with stage.daemon() as daemon:

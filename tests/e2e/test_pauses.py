@@ -61,6 +61,7 @@ async def test_a_message_of_somebody_else_waits_for_the_decision(stage: Stage) -
 
 async def test_commands_and_refused_messages_leave_a_pause_alone(stage: Stage) -> None:
     """A31, A32: what starts no turn ends no pause."""
+    # Seen to fail with: commands stored as inputs (A32).
     async with stage.daemon() as daemon:
         prompt = await stage.asks()
         stage.olga.says("/status", chat=stage.team)

@@ -129,6 +129,7 @@ async def second(path: Path, journal: Journal) -> AsyncIterator[Journal]:
 
 async def test_the_oldest_input_begins_a_turn(journal: Journal) -> None:
     """A80: inputs are taken in the order of their arrival, one open turn at a time."""
+    # Seen to fail with: a second turn beside the open one (A80).
     await journal.accept(envelope("e1", text="one", message="m1"), envelope("e2", text="two", message="m2"))
     first = await journal.next()
     assert first is not None

@@ -133,7 +133,8 @@ async def test_an_error_after_rounds_keeps_them(house: House) -> None:
 
 async def test_a_billed_failure_counts_once(house: House) -> None:
     """A50, A51: a failed attempt's last running total is in the sum, and listed as failed, whatever comes after."""
-    # Seen to fail with: failed attempts without their usage (A50), running totals added up (A51).
+    # Seen to fail with: failed attempts without their usage (A50), running totals added up (A51), failed attempts left
+    # out of the final, or counted as good ones (A41, A50).
     house.model.answers(drops("He", usage=(12, 4)), says("Hello", usage=(10, 3)))
     await house.user.writes("hi")
     await waits_of(house)
@@ -165,6 +166,7 @@ async def test_a_failed_turn_still_costs(house: House) -> None:
 
 async def test_an_attempt_that_is_called_off_still_costs(house: House) -> None:
     """T68, A50: what the provider had counted when the user stopped it is in the final and in the store, as failed."""
+    # Seen to fail with: the attempt that a stop ended forgotten (A50).
     counted = Usage(input_tokens=12, output_tokens=4)
     answer, hold = held(replace(says("Hello"), spent=counted), after=2)
     house.model.answers(answer)

@@ -151,6 +151,7 @@ async def test_an_answer_that_breaks_off_in_a_secret_shows_no_half_of_it(house: 
 
 async def test_every_step_and_the_closing_answer_are_guarded(house: House) -> None:
     """A68: text beside calls, after an approval, and the answer to the closing request; a tool's line too."""
+    # Seen to fail with: the closing answer or a line about a tool unguarded (A68).
     house.settings.guards = LEAKS
     house.settings.limits = TurnLimits(max_steps=2, tool_grace=0.05)
     house.model.answers(
@@ -185,6 +186,7 @@ SAFE = says("safe answer", deltas=["safe ", "answer"])
 
 async def test_a_held_answer_that_is_allowed_is_shown_as_it_came(house: House) -> None:
     """T69 a, A66: nothing before the verdict, then each delta in order, then the final."""
+    # Seen to fail with: deltas shown before the verdict (A66).
     house.settings.guards = holding(Allow())
     answer, hold = held(SAFE, after=2)
     house.model.answers(answer)
@@ -211,6 +213,7 @@ async def test_a_held_answer_that_is_rewritten_is_seen_only_so(house: House) -> 
 
 async def test_a_held_answer_that_is_blocked_is_replaced(house: House) -> None:
     """T69 c, A69: only the replacement, once; the reason's code is a note beside it that people do not read."""
+    # Seen to fail with: another text stored than the replacement, no reason beside it, a listener told twice (A69).
     rulings: list[Ruling] = []
     blocks = Post(guard=Says(BlockText("No.", "tone")))
     house.settings.guards = Guards(output=(blocks,), on_ruling=rulings.append)
@@ -239,6 +242,7 @@ async def test_a_held_answer_that_fails_is_dropped(house: House) -> None:
 
 async def test_a_stop_drops_what_is_held(house: House) -> None:
     """A66: nobody has ruled on it."""
+    # Seen to fail with: held text shown when the answer breaks off (A66).
     house.settings.guards = holding(Allow())
     answer, hold = held(SAFE, after=2)
     house.model.answers(answer)
@@ -251,6 +255,7 @@ async def test_a_stop_drops_what_is_held(house: House) -> None:
 @pytest.mark.parametrize("blocked", [False, True])
 async def test_a_pause_waits_for_the_verdict(house: House, *, blocked: bool) -> None:
     """A67: what was said before a request is judged first; when it is blocked, nobody is asked and nothing runs."""
+    # Seen to fail with: answers with calls not judged (A67).
     house.settings.guards = holding(BlockText("No.") if blocked else Allow())
     house.model.answers(step("I will do it", [call("sup", "c1", x="1")]))
     await house.user.says("hi")
@@ -275,6 +280,7 @@ async def test_a_blocked_closing_answer_is_replaced(house: House) -> None:
 
 async def test_a_block_in_mid_stream_takes_back_what_was_shown(house: House) -> None:
     """A65: no further delta; the draft becomes the replacement; one final."""
+    # Seen to fail with: no reset at the block (A65).
     house.settings.guards = Guards(streams=(StreamPost(guard=StopsAt("bomb")),))
     house.model.answers(says("Take a bomb and run", deltas=["Take ", "a bomb", " and run"]))
     await house.user.says("hi")
@@ -286,6 +292,7 @@ async def test_a_block_in_mid_stream_takes_back_what_was_shown(house: House) -> 
 @pytest.mark.parametrize(("required", "text"), [(True, notices.GUARD_BROKE), (False, "fine words")])
 async def test_a_stream_guard_that_trips(house: House, text: str, *, required: bool) -> None:
     """A63: one that is required blocks and is named; another one counts for nothing from then on."""
+    # Seen to fail with: a required guard that lets pass when it fails (A63).
     house.settings.guards = Guards(streams=(StreamPost(guard=StopsAt(), required=required),))
     house.model.answers(says("fine words", deltas=["fine ", "words"]))
     await house.user.says("hi")
@@ -302,6 +309,7 @@ async def test_a_stream_guard_that_trips(house: House, text: str, *, required: b
 @pytest.mark.parametrize("required", [True, False])
 async def test_a_guard_that_fails(house: House, trouble: object, *, required: bool) -> None:
     """A63: raising, too slow or malformed; required guards block, and the verdict names them, others let pass."""
+    # Seen to fail with: a required guard that lets pass when it fails, a verdict that names nobody (A63).
     house.settings.guards = holding(trouble, required=required)
     house.model.answers(SAFE)
     await house.user.says("hi")
@@ -318,6 +326,7 @@ def posts(*guards: tuple[str, Verdict, bool]) -> Sequence[Post]:
 
 async def test_rewriters_first_then_judges_on_what_is_left(house: House) -> None:
     """A64: each rewriter sees what the one before left; a judge's rewrite is a flag; the worst verdict wins."""
+    # Seen to fail with: judges or rewriters that see the first text, a judge that may rewrite (A64).
     chain = posts(
         ("j1", Rewrite("ignored"), True),
         ("r1", Rewrite("one"), False),
@@ -349,6 +358,7 @@ class Meets:
 
 async def test_judges_do_not_wait_for_each_other(house: House) -> None:
     """A64: all of them look at once, so that an answer is held no longer than the slowest one takes."""
+    # Seen to fail with: judges asked one after another (A64).
     everybody = asyncio.Barrier(2)
     judges = [Post(guard=Meets(everybody, name), judges=True) for name in ("j1", "j2")]
     house.settings.guards = Guards(output=tuple(judges))
@@ -360,6 +370,7 @@ async def test_judges_do_not_wait_for_each_other(house: House) -> None:
 
 async def test_a_judges_block_beats_everything(house: House) -> None:
     """A64: flags and rewrites of others change nothing of it; a listener that raises does not either."""
+    # Seen to fail with: a flag that beats a block (A64), a listener that hurts (A69).
 
     def trips(ruling: Ruling) -> None:
         raise RuntimeError(ruling.guard)

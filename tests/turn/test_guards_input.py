@@ -112,6 +112,7 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
 
 async def test_a_blocked_input_changes_nothing(door: Door) -> None:
     """A60: no turn, no model, no history; the person reads the guard's words, and a repeat of the event gets none."""
+    # Seen to fail with: a blocked input stored (A60).
     door.bouncer.verdict = BlockText("Not here.", "tone")
     assert await door.comes("rude", event="e1") is Acceptance.BLOCKED
     assert await door.comes("rude", event="e1") is Acceptance.DUPLICATE
@@ -126,6 +127,7 @@ async def test_a_blocked_input_changes_nothing(door: Door) -> None:
 
 async def test_a_blocked_input_leaves_a_pause_alone(door: Door) -> None:
     """A31: what is refused supersedes nothing; the request can still be approved."""
+    # Seen to fail with: a blocked input stored (A31).
     house = door.house
     house.model.answers(step("", [call("sup", "c1", x="1")]), says("Done"))
     await door.comes("do it")
@@ -139,6 +141,7 @@ async def test_a_blocked_input_leaves_a_pause_alone(door: Door) -> None:
 
 async def test_a_rewritten_input_is_all_that_anybody_sees(door: Door) -> None:
     """A61: the model and the history have the rewritten text; the guard knew who wrote and where."""
+    # Seen to fail with: the input stored as it was written (A61).
     door.bouncer.verdict = Rewrite("polite")
     door.house.model.answers(says("Hello"))
     await door.comes("rude")
@@ -150,6 +153,7 @@ async def test_a_rewritten_input_is_all_that_anybody_sees(door: Door) -> None:
 @pytest.mark.parametrize("away", [True, False])
 async def test_without_a_required_guard_nothing_comes_in_until_it_is_back(door: Door, *, away: bool) -> None:
     """A62: whether it is down or was never there; then service resumes by itself."""
+    # Seen to fail with: a missing guard passed over, one that is away taken for there (A62).
     if away:
         door.bouncer.active = False
     else:
@@ -166,6 +170,7 @@ async def test_without_a_required_guard_nothing_comes_in_until_it_is_back(door: 
 @pytest.mark.parametrize("required", [True, False])
 async def test_a_guard_that_hangs_keeps_nobody_waiting(door: Door, *, required: bool) -> None:
     """A63: its time is limited; then it blocks if it is required, and counts for nothing if not."""
+    # Seen to fail with: no time limit (A63).
     door.bouncer.verdict = "hangs"
     door.use(Guards(input=(Post(guard=door.bouncer, required=required, time_limit=0.01),)))
     door.house.model.answers(says("Hello"))

@@ -16,7 +16,8 @@ ASKING = step("asking", [call("sup", "c1", x="1")])
 
 async def test_a_new_message_ends_the_pause_in_order(house: House) -> None:
     """T58, A30: the calls are closed, the pause is over, then the new input; its reply says what did not run."""
-    # Seen to fail with: calls of the superseded turn left open (A30).
+    # Seen to fail with: calls of the superseded turn left open (A30), no final of the superseded turn (A40), its
+    # approvals left open (A82).
     house.model.answers(ASKING, says("fine"))
     await house.user.says("hi")
     asked = (await house.operator.sees())[0]
@@ -88,6 +89,7 @@ async def test_the_policy_is_told_who_asked_and_who_writes(house: House) -> None
 
 async def test_a_refused_message_leaves_the_pause(house: House) -> None:
     """A31, A83: an input that is not accepted changes nothing; the pause can still be decided."""
+    # Seen to fail with: a refused input stored like any other (A31).
     house.settings.queue_limit = 0
     house.model.answers(ASKING, says("done"))
     house.settings.queue_limit = 1
@@ -101,6 +103,7 @@ async def test_a_refused_message_leaves_the_pause(house: House) -> None:
 @pytest.mark.parametrize("first", ["press", "message"])
 async def test_a_press_and_a_message_at_once_have_one_winner(house: House, first: str) -> None:
     """A82: the continuation runs and the message follows, or the pause is over and the press is refused; never both."""
+    # Seen to fail with: a decided pause superseded all the same (A82).
     house.model.answers(says("done"), to="hi")
     house.model._script.insert(0, ASKING)
     house.model.answers(says("fine"), to="never mind")

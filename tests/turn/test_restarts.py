@@ -63,6 +63,7 @@ async def test_two_crashes_with_a_pause_between_are_not_in_a_row(house: House) -
 
 async def test_a_pause_outlives_its_process(house: House) -> None:
     """T56, A20, A21: asked before the crash, pressed after it: the same history, one run, the reply in its chat."""
+    # Seen to fail with: the open round of a pause loaded as interrupted (A21).
     house.model.answers(asking(), says("done", usage=(3, 4)))
     await house.user.says("hi")
     asked = (await house.operator.sees())[0]
@@ -105,6 +106,7 @@ async def test_partial_decisions_outlive_their_process(house: House) -> None:
 
 async def test_an_approval_whose_process_died_runs_once(house: House) -> None:
     """A20: approved and not started is run after the start; started without a result never is."""
+    # Seen to fail with: started calls neither closed at the start nor known to be started (A20).
     house.model.answers(step(calls=[call("sup", "c1", x="1"), call("supw", "c2", p="f")]), says("done"))
     await house.user.says("hi")
     await house.tools.release("sup 1")
@@ -119,6 +121,7 @@ async def test_an_approval_whose_process_died_runs_once(house: House) -> None:
 
 async def test_requests_that_nobody_saw_are_shown_after_the_start(house: House) -> None:
     """A20, A01: a pause that was saved, and whose process died before anybody saw it, is shown by the next one."""
+    # Seen to fail with: only failed prompts shown again (A20).
     house.model.answers(asking(), says("done"))
     house.kill_at("Turns.pause")
     await house.user.says("hi")
@@ -175,6 +178,7 @@ async def test_wherever_the_process_dies_there_is_one_answer(house: House, point
 
 async def test_inputs_that_waited_run_after_the_start(house: House) -> None:
     """A87: every accepted input is answered, in order, also when the process has died meanwhile."""
+    # Seen to fail with: open turns or waiting inputs not looked for at the start (A87).
     answer, hold = held(says("never"))
     house.model.answers(answer, says("one"), says("two"))
     await house.user.writes("1")
@@ -186,6 +190,7 @@ async def test_inputs_that_waited_run_after_the_start(house: House) -> None:
 
 async def test_a_repeated_event_is_known_after_the_start(house: House) -> None:
     """A88: the same platform event is one turn, however often and to which process it comes."""
+    # Seen to fail with: the event not looked up (A88).
     house.model.answers(says("ok"))
     await house.user.says("hi", event="e-1")
     await house.user.says("hi", event="e-1")

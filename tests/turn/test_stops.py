@@ -70,6 +70,7 @@ async def test_a_stop_ends_the_wait_between_attempts(house: House) -> None:
 
 async def test_a_deaf_tool_is_left_behind(house: House) -> None:
     """K4, A85: beyond the grace period the turn ends without it; its late end changes nothing."""
+    # Seen to fail with: a turn that waits for its tool (A85).
     house.model.answers(calls("deaf", id="c1"), says("ok"))
     await house.user.writes("hi")
     await house.tools.has_started("deaf")
@@ -103,6 +104,7 @@ async def test_a_stop_of_a_paused_turn_withdraws_what_was_asked(house: House) ->
 
 async def test_waiting_inputs_stay_after_a_stop(house: House) -> None:
     """A84, decision 6: a stop acts on the running turn at once; what waits runs after it, in order."""
+    # Seen to fail with: waiting inputs done with the turn (A84).
     answer, hold = held(says("never"))
     house.model.answers(answer, says("two"), says("three"))
     await house.user.writes("1")

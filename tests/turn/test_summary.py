@@ -70,6 +70,7 @@ async def model_calls(house: House) -> list[tuple[str, int, int]]:
 
 async def test_a_full_window_is_summed_up_before_the_next_step(house: House) -> None:
     """A71, A72, A53: head, summary as data, recent blocks; it is metered by itself, and people see only a status."""
+    # Seen to fail with: a summary metered as a step (A53), a head that is not sent (A72).
     await a_long_talk(house)
     house.model.answers(says("They spoke of six things.", usage=(70, 7)), says("answer 7", usage=EMPTY))
     await house.user.says("question 7")
@@ -129,6 +130,7 @@ BAD_SUMMARIES: dict[str, Scripted] = {
 @pytest.mark.parametrize("bad", BAD_SUMMARIES.values(), ids=BAD_SUMMARIES.keys())
 async def test_without_a_summary_the_turn_goes_on_with_all_there_is(house: House, bad: Scripted) -> None:
     """A73, A77: nothing counts as summed up, a line tells why, and the next try comes after the cooldown."""
+    # Seen to fail with: any text taken for a summary, a failure that ends the turn (A73).
     await a_long_talk(house)
     house.model.answers(bad, says("answer 7", usage=FULL))
     await house.user.says("question 7")
@@ -157,6 +159,7 @@ async def test_a_store_that_refuses_the_summary_does_not_stop_the_turn(house: Ho
 
 async def test_below_the_share_or_without_a_known_window_nothing_happens(house: House) -> None:
     """A77: no request, no status."""
+    # Seen to fail with: a pass whatever the share (A77).
     await a_long_talk(house)
     house.settings.window = 1080
     house.model.answers(says("answer 7", usage=FULL))

@@ -70,6 +70,7 @@ def test_the_window_moves_in_jumps_to_a_question(kinds: str, bound: int, start: 
 @given(st.text("ua", max_size=30), st.integers(1, 12))
 def test_the_window_always_begins_with_a_question(kinds: str, bound: int) -> None:
     """A70, A74: what is left begins with a person's message, holds the newest one, and moves no second time at once."""
+    # Seen to fail with: a window that begins where the count says (A70).
     messages = conversation(kinds)
     start = window_start(messages, bound)
     left = [message for message in messages if message.seq >= start]
@@ -145,6 +146,8 @@ RULES = st.builds(
 @given(TURNS, st.lists(RULES, min_size=1, max_size=12), st.sampled_from(["", "o"]))
 def test_each_block_is_in_head_summary_or_recent_part(turns: list[str], rules: list[CompactionRules], end: str) -> None:
     """A70-A72, A75: whatever passes come, with whatever head, no block is lost, taken twice, or taken open."""
+    # Seen to fail with: a round summed up by halves (A70), a block between summary and recent part (A71), an open round
+    # taken (A75).
     messages = talk("".join(turns) + end)
     earlier, summed_up = NOTHING_EARLIER, set[int]()
     cuts = sorted({len("".join(turns[: index + 1])) for index in range(len(turns))} | {len(messages)})
@@ -178,6 +181,7 @@ def test_what_the_window_leaves_out_is_whole_and_old(
     turns: list[str], moves: list[tuple[int, CompactionRules, bool]]
 ) -> None:
     """A70, A74, B128: with passes between, the oldest blocks after the head go first, the newest input never."""
+    # Seen to fail with: the newest input left out (A74).
     messages = talk("".join(turns))
     earlier = NOTHING_EARLIER
     for bound, rules, passes in moves:
@@ -227,6 +231,7 @@ def test_a_window_that_moved_without_a_summary_says_so() -> None:
 
 def test_a_later_size_of_the_head_takes_nothing_away() -> None:
     """A72: a summary keeps the head that it was made with: what it left out is sent, what it took is not."""
+    # Seen to fail with: the head taken anew at each pass (A72).
     messages = talk("ua" * 12)
     first = next_pass(messages, NOTHING_EARLIER, SMALL)
     assert first is not None
@@ -255,6 +260,7 @@ def test_the_input_of_a_long_turn_stays_and_is_summed_up_later() -> None:
 
 def test_an_open_round_is_never_summed_up() -> None:
     """A75: it is taken when its calls have their results, not before."""
+    # Seen to fail with: an open round taken (A75).
     rules = CompactionRules(head=1, recent=0, least=1)
     for kinds, took in (("uaro", [2, 3]), ("uarr", [2, 3, 4])):
         taken = next_pass(talk(kinds), NOTHING_EARLIER, rules)
@@ -268,6 +274,7 @@ def test_an_open_round_is_never_summed_up() -> None:
 )
 def test_a_pass_is_neither_small_nor_large(kinds: str, took: list[int] | None) -> None:
     """A77: below the least nothing happens, above the most the rest waits for the next pass."""
+    # Seen to fail with: no least, no most (A77).
     taken = next_pass(talk(kinds), NOTHING_EARLIER, SMALL)
     assert (taken and [block.seq for block in taken.blocks]) == took
 
