@@ -61,6 +61,7 @@ async def a_state(database: Database, summaries: Summaries, conversation: Conver
 
 async def test_what_was_saved_is_what_is_loaded(database: Database, summaries: Summaries) -> None:
     """A72, A76: head, kept inputs and the window, by sequence number, and nothing between them."""
+    # Seen to fail with: a boundary by time, which messages have in common (A76).
     conversation = await a_talk(database)
     state = await a_state(database, summaries, conversation)
     history = await summaries.history(conversation)

@@ -52,7 +52,6 @@ async def test_a_full_queue_refuses_and_changes_nothing(house: House) -> None:
 
 async def test_a_reset_during_a_turn_keeps_it_out_of_the_new_history(house: House) -> None:
     """A86, B163: the running turn still replies; nothing of it is in a later request."""
-    # Seen to fail with: messages of every epoch loaded (A86).
     answer, hold = held(says("old"))
     house.model.answers(answer, says("new"))
     await house.user.writes("before")
