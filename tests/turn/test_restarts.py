@@ -17,7 +17,7 @@ def asking() -> Scripted:
 
 async def test_a_started_call_is_not_run_again(house: House) -> None:
     """T45: its result is `INTERRUPTED`, the model is asked with it, and the turn ends with one answer."""
-    # Seen to fail with: a tool that runs before its start is stored (W6).
+    # Seen to fail with: a tool that runs before its start is stored (W6), open turns not looked for at the start (A87).
     house.model.answers(step(calls=[call("slow", "c1")], usage=(1, 2)), says("done", usage=(3, 4)))
     await house.user.writes("hi")
     await house.tools.has_started("slow")
@@ -179,7 +179,6 @@ async def test_wherever_the_process_dies_there_is_one_answer(house: House, point
 
 async def test_inputs_that_waited_run_after_the_start(house: House) -> None:
     """A87: every accepted input is answered, in order, also when the process has died meanwhile."""
-    # Seen to fail with: open turns not looked for at the start (A87).
     answer, hold = held(says("never"))
     house.model.answers(answer, says("one"), says("two"))
     await house.user.writes("1")
