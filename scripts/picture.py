@@ -26,7 +26,7 @@ UNDER_WAY = "working (Ctrl-C"
 FILES = {"todo.md": "- water the tomatoes\n- buy string\n- call Ann\n", "seeds.txt": "basil\nchard\nleek\n"}
 SAID = (
     ("list", ""),
-    ("run sort -r todo.md", "a\r"),
+    ("run cp -v todo.md done.md", "a\r"),
 )
 """What is typed, and the line that answers the approval."""
 

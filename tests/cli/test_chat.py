@@ -87,7 +87,7 @@ async def test_beside_a_daemon_it_is_the_daemons_conversation(shell: Shell) -> N
 
 async def test_without_a_configuration_each_folder_has_its_own_conversation(shell: Shell) -> None:
     """The workspace is the current folder; what is granted in one of them holds in no other."""
-    grant = ("chat", "-m", "run echo one-two-three")
+    grant = ("chat", "-m", "run mkdir -pv one-two-three")
     async with at_a_terminal(shell, *grant) as person:
         await person.sees(r"\[A\]lways")
         person.types("A\r")
@@ -102,8 +102,8 @@ async def test_a_person_approves_at_the_screen(shell: Shell) -> None:
     """The whole call is shown, a key and Enter approve it, the result streams in, Ctrl-D leaves."""
     async with at_a_terminal(shell, "chat") as person:
         await person.sees("›")
-        person.types("run echo one-two-three\r")
-        await person.sees("Approval needed: shell.*command: echo one-two-three.*asked by: console:local")
+        person.types("run mkdir -pv one-two-three\r")
+        await person.sees("Approval needed: shell.*command: mkdir -pv one-two-three.*asked by: console:local")
         await person.sees(r"\[a\]pprove")
         person.types("a\r")
         await person.sees("Approved by console:local")
@@ -182,8 +182,8 @@ async def test_two_messages_in_a_row_are_printed_once_each(shell: Shell) -> None
 
 async def test_one_message_at_a_terminal_asks_there(shell: Shell) -> None:
     """`-m` with a person behind it: what is risky is asked, a line answers."""
-    async with at_a_terminal(shell, "chat", "-m", "run echo one-two-three") as person:
-        await person.sees(r"command: echo one-two-three.*\[a\]pprove")
+    async with at_a_terminal(shell, "chat", "-m", "run mkdir -pv one-two-three") as person:
+        await person.sees(r"command: mkdir -pv one-two-three.*\[a\]pprove")
         person.types("what\r")
         await person.sees(r"\[a\]pprove")
         person.types("a\r")
@@ -196,9 +196,9 @@ async def test_a_second_terminal_sees_and_decides_too(shell: Shell) -> None:
     async with shell.daemon(), at_a_terminal(shell, "chat") as one, at_a_terminal(shell, "chat") as two:
         await two.sees("›")
         await one.sees("›")
-        one.types("run echo one-two-three\r")
+        one.types("run mkdir -pv one-two-three\r")
         await one.sees(r"\[a\]pprove")
-        await two.sees(r"command: echo one-two-three.*\[a\]pprove")
+        await two.sees(r"command: mkdir -pv one-two-three.*\[a\]pprove")
         two.types("a\r")
         for person in (one, two):
             await person.sees("Approved by console:local.*exit status 0")
@@ -206,7 +206,7 @@ async def test_a_second_terminal_sees_and_decides_too(shell: Shell) -> None:
 
 async def test_a_message_that_was_given_up_for_a_newer_one_fails(shell: Shell) -> None:
     """`-m` that waits for an approval ends when another terminal's message takes its turn's place."""
-    async with shell.daemon(), at_a_terminal(shell, "chat", "-m", "run echo hi") as person:
+    async with shell.daemon(), at_a_terminal(shell, "chat", "-m", "run mkdir -pv hi") as person:
         await person.sees(r"\[a\]pprove")
         assert (await shell.run("chat", "-m", "what time is it")).status == 0
         assert await person.sees_the_end() == 1

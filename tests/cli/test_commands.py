@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.platforms.shell import PROGRAM, Shell
+from tests.platforms.shell import PROGRAM, Done, Shell
 from zerobot.cli.guard import MARK
 from zerobot.cli.main import hoisted
 from zerobot.config.kinds import installed_kinds
@@ -30,7 +30,7 @@ def shell(tmp_path: Path) -> Shell:
 async def waiting_approval(shell: Shell) -> AsyncIterator[tuple[Conversing, str]]:
     """A terminal of a running daemon in which a call waits for its approval, and the approval's code."""
     async with converse(shell.state / "control.sock", "chat.open", {}) as terminal:
-        await terminal.send({"id": "0123456789abcdef", "text": "run echo hi"})
+        await terminal.send({"id": "0123456789abcdef", "text": "run mkdir -pv hi"})
         code = ""
         async with asyncio.timeout(30):
             async for item in terminal.items():
@@ -191,7 +191,7 @@ async def test_an_approval_is_given_from_the_shell(shell: Shell) -> None:
     """The list shows what would run; approving it there lets the turn go on at once, and it counts once."""
     async with shell.daemon(), waiting_approval(shell) as (terminal, code):
         (listed,) = json.loads((await shell.run("approvals", "list", "--json")).out)
-        assert (listed["code"], listed["tool"], listed["arguments"]) == (code, "shell", {"command": "echo hi"})
+        assert (listed["code"], listed["tool"], listed["arguments"]) == (code, "shell", {"command": "mkdir -pv hi"})
         assert (await shell.run("approvals", "approve", code)).status == 0
         text, outcome = await reply(terminal)
         assert ("hi" in text, outcome) == (True, "replied")
@@ -276,7 +276,7 @@ async def test_doctor_finds_nothing_to_fail_with_the_demo(shell: Shell) -> None:
     findings = json.loads(done.out)
     assert done.status == 0
     assert {finding["level"] for finding in findings} <= {"ok", "warn"}
-    assert {"config", "state", "database", "operators"} <= {finding["subject"] for finding in findings}
+    assert {"config", "state", "database", "operators", "sandbox"} <= {finding["subject"] for finding in findings}
 
 
 async def test_doctor_fails_when_something_does(shell: Shell) -> None:
@@ -285,6 +285,25 @@ async def test_doctor_fails_when_something_does(shell: Shell) -> None:
     (shell.state / "zerobot.db").write_bytes(b"this is no database, and never was one" * 100)
     done = await shell.run("doctor")
     assert (done.status, "fail  database" in done.out) == (1, True)
+
+
+async def test_a_sandbox_that_is_demanded_and_does_not_work_is_told(shell: Shell) -> None:
+    """The daemon does not start without it; doctor says what holds, whatever is configured."""
+    (shell.home / "secrets").mkdir()
+    (shell.home / "link").symlink_to(shell.home / "secrets")
+    security = f'[security]\nworkspace = "{shell.home}"\nforbidden_paths = ["{shell.home}/link/a"]\n'
+    (shell.home / "zerobot.toml").write_text(security, encoding="utf-8")
+
+    async def with_(sandbox: str, command: str) -> Done:
+        return await shell.run(command, environ={"ZEROBOT__SECURITY__SANDBOX": sandbox})
+
+    started = await with_("bubblewrap", "run")
+    assert started.status == 2
+    assert "security.sandbox: bubblewrap: " in started.err
+    assert "Traceback" not in started.err
+    assert "fail  sandbox: no sandbox (none works" in (await with_("bubblewrap", "doctor")).out
+    assert "warn  sandbox: no sandbox (none works" in (await with_("auto", "doctor")).out
+    assert "warn  sandbox: no sandbox (switched off" in (await with_("off", "doctor")).out
 
 
 async def test_init_writes_a_private_config_that_works(shell: Shell) -> None:

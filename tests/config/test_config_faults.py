@@ -102,8 +102,8 @@ CASES = {
     "allowed: default, a",
     "[agents.default]": "FILE:1: agents.default: is the name of [agent] itself; put its keys there",
     # what is not there yet
-    '[security]\nsandbox = "bubblewrap"': 'FILE:2: security.sandbox: "bubblewrap" is not supported by this version; '
-    "allowed: auto, off",
+    '[security]\nsandbox = "firejail"': 'FILE:2: security.sandbox: "firejail" is not allowed; '
+    "allowed: auto, bubblewrap, off",
     '[[schedules]]\nname = "x"': "FILE:1: schedules: is not supported by this version; leave it out",
 }
 

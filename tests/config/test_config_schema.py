@@ -47,13 +47,6 @@ def test_what_comes_later_is_no_key_yet(key: str) -> None:
     assert matches(path, key)
 
 
-@pytest.mark.parametrize("key", later.VALUES)
-def test_a_value_that_comes_later_belongs_to_a_key(key: str) -> None:
-    """Values that are refused as coming are values of keys that are there."""
-    path = tuple("name" if part == "*" else part for part in key.split("."))
-    assert path[-1] in Tables({}).keys(path[:-1])
-
-
 def test_kinds_are_found_by_entry_points() -> None:
     """What a package declares is a kind; nothing of it is loaded to know its name."""
     assert {"console", "telegram"} <= installed_kinds().channels.keys()

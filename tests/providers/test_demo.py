@@ -81,7 +81,7 @@ async def test_it_says_what_it_is(text: str) -> None:
     assert "demo model" in answer.text
     assert "zerobot init" in answer.text
     assert "[providers.main]" in answer.text
-    assert "run ls" in answer.text
+    assert "run touch" in answer.text
 
 
 async def test_it_streams_word_by_word() -> None:

@@ -193,6 +193,14 @@ async def test_limits_hold(tmp_path: Path) -> None:
     assert "10000" in output.text
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="the system sets root no limit of processes")
+async def test_processes_are_limited(tmp_path: Path) -> None:
+    """A command that multiplies is held, however many others its user has."""
+    shell = Shell(tmp_path, Limits(processes=20))
+    output = await shell.run("for i in $(seq 100); do sleep 100 & done; echo $(jobs -p | wc -l)", timeout=5)
+    assert "temporarily unavailable" in output.text
+
+
 async def test_progress_is_shown_on_one_visible_line(shell: Shell) -> None:
     """What a command prints cannot draw on the screen of whoever looks."""
     lines: list[str] = []

@@ -44,7 +44,7 @@ LEAVE = frozenset({"/quit", "/exit"})
 ATTACHED = (
     "You are talking to the bot that runs; its workspace is {}.\n/help shows what it knows; Ctrl-D or /quit leaves."
 )
-TRY = "Try: list the files · read README.md · run ls -la (it asks you first)."
+TRY = "Try: list the files · read README.md · run touch new.txt (it asks you first)."
 
 Front = Callable[[Link, str], Coroutine[None, None, int]]
 """Holds the conversation over a link, after a welcome where a person reads it; the exit status."""

@@ -9,8 +9,7 @@ from difflib import get_close_matches
 
 from pydantic_core import ErrorDetails
 
-from zerobot.config import later
-from zerobot.config.keys import KeyPath, dotted, matches
+from zerobot.config.keys import KeyPath, dotted
 from zerobot.config.positions import find_lines
 from zerobot.config.tables import FILE, Tables, is_secret, writer
 
@@ -117,8 +116,7 @@ class Explainer:
             return f"{problem}; allowed: {bound} {limit}"
         if kind in ("literal_error", "enum"):
             allowed = ", ".join(re.findall(r"'([^']*)'", str(context["expected"])))
-            coming = any(matches(path, pattern) and value in values for pattern, values in later.VALUES.items())
-            return f"is not {'supported by this version' if coming else 'allowed'}; allowed: {allowed}"
+            return f"is not allowed; allowed: {allowed}"
         return f"cannot be used: {error['msg']}"
 
 

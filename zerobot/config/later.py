@@ -7,8 +7,3 @@ KEYS: tuple[str, ...] = (
     "mcp",
 )
 """Keys and tables; `*` stands for the name of a table."""
-
-VALUES: dict[str, tuple[str, ...]] = {
-    "security.sandbox": ("bubblewrap",),
-}
-"""Values of keys that are there."""

@@ -7,9 +7,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from zerobot.config import later
 from zerobot.config.faults import Fault
-from zerobot.config.keys import KeyPath, matches
+from zerobot.config.keys import KeyPath
 from zerobot.config.kinds import CHANNEL_GROUP, PLUGIN_GROUP, PROVIDER_GROUP, Kinds, library_advice
 from zerobot.config.schema import DEMO
 from zerobot.config.tables import FILE, GROUPS, Tables
@@ -95,7 +94,7 @@ def _resolve(
     absent = "kind" not in table
     kind = table.setdefault("kind", name)
     if not isinstance(kind, str) or kind not in known:
-        problem = f'is missing, and "{name}" is no kind' if absent else _refused((*path, "kind"), kind)
+        problem = f'is missing, and "{name}" is no kind' if absent else f'there is no kind "{kind}"'
         allowed = f"allowed: {', '.join(sorted(known)) or 'none'} (a package adds one by an entry point in {group})"
         found.faults.append(Fault((*path, "kind"), f"{problem}; {allowed}"))
         return None
@@ -104,12 +103,6 @@ def _resolve(
     except (ImportError, AttributeError) as error:
         found.faults.append(Fault((*path, "kind"), f'kind "{kind}" is installed but broken: {error}'))
         return None
-
-
-def _refused(path: KeyPath, kind: object) -> str:
-    if any(matches(path, pattern) and kind in values for pattern, values in later.VALUES.items()):
-        return f'"{kind}" is not supported by this version'
-    return f'there is no kind "{kind}"'
 
 
 def _use_channel(found: Resolution, path: KeyPath, table: Mapping[str, object], kind: ChannelKind) -> None:

@@ -284,8 +284,10 @@ class SecuritySettings(Section):
         default=False,
         description="Whether the receipts of a turn's tool calls stand below its reply; `zerobot receipt` checks one.",
     )
-    sandbox: Literal["auto", "off"] = Field(
-        default="auto", description="auto: commands run in the best sandbox that this machine has; off: in none."
+    sandbox: Literal["auto", "bubblewrap", "off"] = Field(
+        default="auto",
+        description="What holds commands. auto: the best that works on this machine; bubblewrap: that one, and the "
+        "daemon does not start without it; off: nothing does, and you accept that.",
     )
 
 

@@ -2,44 +2,53 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from zerobot.config.loader import LoadedConfig
 from zerobot.core.access import Grant
 from zerobot.core.channel import ChannelState
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ConversationId
+from zerobot.security.bounds import Bounds
 from zerobot.security.policy import AccessPolicy, bounds_of, command_prefixes
-from zerobot.security.sandbox import SandboxKind, SandboxState
+from zerobot.security.sandbox import SandboxState
 from zerobot.store.grants import Grants
 
 FROZEN = "frozen"
 """The key of the freeze switch in the daemon's own state."""
 
 
-def configured_policy(config: LoadedConfig, own_paths: Sequence[Path]) -> AccessPolicy:
+def configured_bounds(config: LoadedConfig) -> Bounds:
+    """Where tools may go, from the configuration.
+
+    No tool may touch the state directory (but for the workspace in it), the configuration and the files of secrets.
+    """
+    security = config.settings.security
+    return bounds_of(
+        workspace=config.workspace,
+        allowed_paths=[str(path) for path in security.allowed_paths],
+        forbidden_paths=[str(path) for path in security.forbidden_paths],
+        own_paths=[config.state_dir, *([config.path] if config.path else []), *config.secret_files],
+    )
+
+
+def configured_policy(config: LoadedConfig, bounds: Bounds, sandbox: SandboxState) -> AccessPolicy:
     """Make the policy from the configuration.
 
     Args:
         config: What was configured.
-        own_paths: The daemon's files, which no tool may touch.
+        bounds: Where tools may go.
+        sandbox: What holds commands.
     """
     security = config.settings.security
-    off = security.sandbox == "off"
     return AccessPolicy(
-        bounds=bounds_of(
-            workspace=config.workspace,
-            allowed_paths=[str(path) for path in security.allowed_paths],
-            forbidden_paths=[str(path) for path in security.forbidden_paths],
-            own_paths=own_paths,
-        ),
+        bounds=bounds,
         autonomy=security.autonomy,
         allowed_commands=command_prefixes(security.allowed_commands),
         auto_approve=security.auto_approve,
         always_ask=security.always_ask,
         denied_tools=security.denied_tools,
         ask_after_outside_content=security.after_outside_content == "ask",
-        sandbox=SandboxState(SandboxKind.OFF if off else SandboxKind.NONE),
+        sandbox=sandbox,
     )
 
 

@@ -18,7 +18,9 @@ from zerobot.core.loading import loading
 from zerobot.core.log import BoundLog, EventLog
 from zerobot.core.places import Identity
 from zerobot.daemon.absent import declare_absent
+from zerobot.daemon.access_state import configured_bounds
 from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
+from zerobot.daemon.boxes import open_box
 from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
@@ -69,7 +71,7 @@ async def run_daemon(
     Raises:
         StateLockedError: Another daemon holds the state directory.
         StorageError: The state directory or the database cannot be used.
-        ConfigError: A channel's library is missing.
+        ConfigError: A channel's library is missing, or the sandbox that is demanded does not work.
     """
     declare_absent()
     daemon = config.settings.daemon
@@ -84,6 +86,8 @@ async def run_daemon(
         async with _signals(stop) as asked, open_database(state.database_path) as opened, HttpClients() as http:
             database = ObservedDatabase(opened)
             services = _services(database, http, clock, log)
+            bounds = configured_bounds(config)
+            box = await open_box(config, bounds, log)
             foundation = Foundation(
                 config=config,
                 state=state,
@@ -92,6 +96,8 @@ async def run_daemon(
                 plugin=open_plugins(config, http, clock, log),
                 http=http,
                 redactor=redactor,
+                bounds=bounds,
+                box=box,
                 clock=clock,
                 log=log,
             )

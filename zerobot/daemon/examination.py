@@ -15,6 +15,8 @@ from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.errors import ConfigError, StateLockedError, ZerobotError
 from zerobot.core.log import silent
 from zerobot.core.provider_kind import ProviderServices
+from zerobot.daemon.access_state import configured_bounds
+from zerobot.daemon.boxes import sandbox_finding
 from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import NoDaemonError, call
@@ -42,6 +44,7 @@ async def examine(path: Path | None, environ: Mapping[str, str]) -> list[Finding
     findings = [Finding("ok", "config", str(config.path or nothing))]
     findings += [Finding("warn", "config", warning) for warning in config.warnings]
     findings += [_python(), *_operators(config), *_state(config)]
+    findings.append(await asyncio.to_thread(sandbox_finding, config, configured_bounds(config)))
     async with HttpClients() as http:
         findings += await _models(config, http)
         for name, table in config.settings.channels.items():

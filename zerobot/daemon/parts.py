@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 
 from zerobot.config.loader import LoadedConfig
 from zerobot.core.approvals import Approval, ApprovalPrompt
@@ -38,7 +37,9 @@ from zerobot.daemon.start_warnings import start_warnings
 from zerobot.daemon.supervisor import Supervisor
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
+from zerobot.sandbox.box import Box
 from zerobot.security.access import grant_pattern
+from zerobot.security.bounds import Bounds
 from zerobot.security.leaks import LeakGuard
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy
@@ -80,6 +81,9 @@ class Foundation:
     http: HttpClients
     redactor: Redactor
     """Knows the configured secrets."""
+    bounds: Bounds
+    box: Box
+    """Holds the commands of tools."""
     clock: Clock
     log: EventLog
 
@@ -110,14 +114,16 @@ def build_parts(foundation: Foundation) -> Parts:
     """Wire the parts. Where they call each other in a circle, a function looks the other up when it is called."""
     database, clock, log = foundation.database, foundation.clock, foundation.log
     books = _books(database, clock)
-    policy = configured_policy(foundation.config, _own_paths(foundation))
+    policy = configured_policy(foundation.config, foundation.bounds, foundation.box.state)
     access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
     costs = Costs(foundation.config, books.usage)
     services = ProviderServices(http=foundation.http.guarded, clock=clock, log=log)
     files = GuardedFiles(policy.bounds)
     models = Models(foundation.config, services, lambda: costs.catalogue, PictureReader(files, log))
     memory = memory_parts(foundation.config, database, clock, log)
-    tools = tools_by_name([*builtin_tools(files, ShellSettings(), clock), *memory.tools, *foundation.plugin.tools])
+    tools = tools_by_name(
+        [*builtin_tools(files, ShellSettings(box=foundation.box), clock), *memory.tools, *foundation.plugin.tools]
+    )
     _warn(foundation, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
@@ -249,12 +255,6 @@ def _books(database: Database, clock: Clock) -> CommandBooks:
 
 def _bare(foundation: Foundation) -> dict[str, Channel]:
     return {name: each.channel for name, each in foundation.channels.items()}
-
-
-def _own_paths(foundation: Foundation) -> list[Path]:
-    """What no tool may touch: the state directory (but for the workspace in it), the settings, the secrets' files."""
-    config = foundation.config
-    return [config.state_dir, *([config.path] if config.path else []), *config.secret_files]
 
 
 def _attachment_limits(foundation: Foundation) -> dict[str, int]:

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from zerobot.config.loader import LoadedConfig
-from zerobot.daemon.access_state import configured_policy
+from zerobot.daemon.access_state import configured_bounds, configured_policy
 from zerobot.daemon.clock import SystemClock
 from zerobot.security.commands import read_command
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy, policy_faults
 from zerobot.security.redact import too_short
+from zerobot.security.sandbox import SandboxKind, SandboxState
 from zerobot.tools.memory_tools import NAMES as MEMORY_TOOLS
 from zerobot.tools.registry import builtin_tools, unused_patterns
 from zerobot.tools.shell import ShellSettings
@@ -33,7 +34,10 @@ def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Collection
 
 def foreseen(config: LoadedConfig) -> list[str]:
     """The same before a start, for `zerobot config check`."""
-    policy = configured_policy(config, [config.state_dir, *config.secret_files])
+    bounds = configured_bounds(config)
+    # Whether a sandbox works is found by starting one, which is the daemon's and doctor's business.
+    hoped = SandboxKind.OFF if config.settings.security.sandbox == "off" else SandboxKind.BUBBLEWRAP
+    policy = configured_policy(config, bounds, SandboxState(hoped))
     tools = [tool.name for tool in builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())]
     if config.settings.memory.enabled:
         tools += MEMORY_TOOLS

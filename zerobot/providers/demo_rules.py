@@ -15,7 +15,7 @@ ABILITIES = """\
 - `list` or `list docs`: lists a folder
 - `search TODO in src`: searches files
 - `write notes.txt: buy milk`: writes a file
-- `run ls`: runs a command, if an operator allows it
+- `run touch notes.txt`: runs a command, if an operator allows it
 - `remember that tea is at four`: keeps a note
 - `what time is it`: tells the time"""
 

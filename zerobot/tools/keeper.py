@@ -52,8 +52,10 @@ def _become(command: list[str], limits: dict[str, int], keeper: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(128 + signal.SIGKILL)
-        for name, most in limits.items():
+        for name, more in limits.items():
             kind = getattr(resource, name)
+            # The system counts all processes of a user, of root's none.
+            most = more + _tasks_of_user() if name == "RLIMIT_NPROC" else more
             hard = resource.getrlimit(kind)[1]
             bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (bound, bound))
@@ -61,6 +63,15 @@ def _become(command: list[str], limits: dict[str, int], keeper: int) -> None:
     except (OSError, ValueError) as error:
         os.write(2, f"the command could not be started: {error}\n".encode())
     os._exit(127)
+
+
+def _tasks_of_user() -> int:
+    """How many processes and threads this user has."""
+    found = 0
+    for pid in _pids():
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as tasks:
+            found += sum(1 for task in tasks if task.stat().st_uid == os.getuid())
+    return found
 
 
 def _wait_for(child: int) -> int:
@@ -96,12 +107,7 @@ def _end_descendants(group: int) -> int:
 def _descendants() -> list[int]:
     """The ids of all living processes below this one; empty where /proc has no such thing."""
     parents: dict[int, list[int]] = {}
-    try:
-        with os.scandir("/proc") as entries:
-            pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
-    except OSError:
-        return []
-    for pid in pids:
+    for pid in _pids():
         state, parent = _state_and_parent(pid)
         if state not in (b"Z", b"X", b""):
             parents.setdefault(parent, []).append(pid)
@@ -109,6 +115,14 @@ def _descendants() -> list[int]:
     for pid in found:
         found.extend(parents.get(pid, []))
     return found
+
+
+def _pids() -> list[int]:
+    try:
+        with os.scandir("/proc") as entries:
+            return [int(entry.name) for entry in entries if entry.name.isdigit()]
+    except OSError:
+        return []
 
 
 def _state_and_parent(pid: int) -> tuple[bytes, int]:

@@ -28,6 +28,8 @@ class Limits:
     """Address space of each process; runtimes reserve far more of it than they use."""
     file_bytes: int = 1024**3
     open_files: int = 1_024
+    processes: int = 512
+    """Processes and threads of one command; the system counts none of root's."""
     head_bytes: int = 20_000
     """Of the output."""
     tail_bytes: int = 10_000
@@ -38,6 +40,7 @@ class Limits:
             "RLIMIT_AS": self.memory_bytes,
             "RLIMIT_FSIZE": self.file_bytes,
             "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_NPROC": self.processes,
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": int(seconds) + 5,
         }

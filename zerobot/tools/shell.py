@@ -22,11 +22,13 @@ from zerobot.core.tools import (
     ToolContext,
     ToolOutput,
 )
+from zerobot.sandbox.box import Box, Needs, NoBox
 from zerobot.security.bounds import Bound
 from zerobot.security.commands import CommandReading, read_command
 from zerobot.security.digest import sha256_hex
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
 from zerobot.security.programs import base_name, is_script_runner, runs_nothing
+from zerobot.security.sandbox import NO_SANDBOX
 from zerobot.security.visible import one_line
 from zerobot.tools.base import Arguments, ModelTool
 from zerobot.tools.filetools import resolve_path
@@ -68,6 +70,8 @@ class ShellSettings:
     timezone: str = ""
     """TZ of the commands; empty: the system's."""
     limits: Limits = field(default_factory=Limits)
+    box: Box = field(default_factory=lambda: NoBox(NO_SANDBOX))
+    """What holds the commands."""
 
 
 def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
@@ -82,13 +86,19 @@ def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
         reads = (folder, *_targets(files, reading, folder))
         frozen, uncertain = _frozen_operands(files, reading, folder)
         networked = _networked(arguments, reading)
+        needs = Needs(
+            folder=folder,
+            network=networked,
+            outside=tuple(path for path in reads if files.bounds.judge(path) is Bound.OUTSIDE),
+            changes=not reading.only_reads,
+        )
 
         async def run(context: ToolContext) -> ToolOutput:
-            return await _run(files, settings, arguments, folder, context, networked=networked)
+            return await _run(files, settings, arguments, needs, context)
 
         return Execution(
             run=run,
-            description=_describe(files, arguments, folder, reading, uncertain=uncertain),
+            description=_describe(files, needs, reading, boxed=settings.box.state.holds, uncertain=uncertain),
             effects=frozenset({Effect.EXECUTE, Effect.NETWORK} if networked else {Effect.EXECUTE}),
             risk=_risk(files, arguments, reading, reads),
             accesses=_accesses(files, reading),
@@ -99,10 +109,12 @@ def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
             timeout=arguments.timeout + 10.0,
         )
 
+    boxed = " The network is there only when you set it. /tmp is private, and empty again in the next call."
     return ModelTool(
         "shell",
         "Run a command line with bash. Simple lines are easier to approve: plain programs joined by | && ; without "
-        "variables, substitutions or redirections into files. Background processes end with the call.",
+        "variables, substitutions or redirections into files. Background processes end with the call."
+        f"{boxed if settings.box.state.holds else ''}",
         ShellArguments,
         resolve,
     )
@@ -210,13 +222,15 @@ def _accesses(files: GuardedFiles, reading: CommandReading) -> Accesses:
     return Accesses(tuple(Access(str(root), Mode.READ, tree=True) for root in roots))
 
 
-def _describe(
-    files: GuardedFiles, arguments: ShellArguments, folder: Path, reading: CommandReading, *, uncertain: bool
-) -> str:
-    where = files.shown(folder)
+def _describe(files: GuardedFiles, needs: Needs, reading: CommandReading, *, boxed: bool, uncertain: bool) -> str:
+    where = files.shown(needs.folder)
     parts = [f"Run a command in {'the workspace' if where == '.' else where}"]
-    if _networked(arguments, reading):
+    if needs.network:
         parts.append("with the network")
+    if boxed and needs.outside:
+        # The box lets it reach what its line names, and an operator should see what that is.
+        reach = ", ".join(map(files.shown, needs.outside))
+        parts.append(f"that may {'change' if needs.changes else 'read'} {reach}")
     if not reading.proved:
         parts.append(f"that cannot be read with certainty ({reading.unproved})")
     if uncertain:
@@ -228,26 +242,23 @@ def _describe(
 
 
 async def _run(
-    files: GuardedFiles,
-    settings: ShellSettings,
-    arguments: ShellArguments,
-    folder: Path,
-    context: ToolContext,
-    *,
-    networked: bool,
+    files: GuardedFiles, settings: ShellSettings, arguments: ShellArguments, needs: Needs, context: ToolContext
 ) -> ToolOutput:
-    if not files.is_directory(folder):
-        return ToolOutput(text=f"{files.shown(folder)} is no folder.", ok=False)
-    command = Command(
-        argv=(settings.bash, "--norc", "--noprofile", "-c", arguments.command),
-        folder=folder,
-        environment=environment(settings, files.bounds.workspace),
-        seconds=float(arguments.timeout),
-        limits=settings.limits,
-    )
-    ended = await run_command(command, lambda line: context.progress(one_line(line)[:MAX_PROGRESS]))
+    if not files.is_directory(needs.folder):
+        return ToolOutput(text=f"{files.shown(needs.folder)} is no folder.", ok=False)
+    line = (settings.bash, "--norc", "--noprofile", "-c", arguments.command)
+    with settings.box.boxed(line, needs) as boxed:
+        command = Command(
+            argv=boxed.argv,
+            folder=needs.folder,
+            environment={**environment(settings, files.bounds.workspace), **boxed.environment},
+            seconds=float(arguments.timeout),
+            limits=settings.limits,
+        )
+        ended = await run_command(command, lambda line: context.progress(one_line(line)[:MAX_PROGRESS]))
+    output = _output(replace(ended, left=0) if boxed.ends_the_rest else ended, arguments.timeout)
     # What came over the network was written by somebody else.
-    return replace(_output(ended, arguments.timeout), outside_content=networked)
+    return replace(output, outside_content=needs.network)
 
 
 def _output(ended: Ended, seconds: int) -> ToolOutput:
