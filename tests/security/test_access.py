@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.security.worlds import HERE, OTHER, SANDBOX_OFF, ask, context, grant, tools_of
+from tests.security.worlds import HERE, OTHER, ask, context, grant, tools_of
 from zerobot.core.access import Autonomy, Grant, VerdictKind
 from zerobot.core.envelope import TurnOrigin
 from zerobot.core.tools import Effect, Execution, Risk, ToolContext, ToolOutput
@@ -18,9 +18,11 @@ WS = Path("/srv/ws")
 POLICY = AccessPolicy(
     bounds=bounds_of(
         workspace=WS, forbidden_paths=["/srv/ws/private"], own_paths=[Path("/srv"), Path("/srv/ws/z.toml")]
-    )
+    ),
+    sandbox=SandboxState(SandboxKind.OFF),
 )
 BOXED = replace(POLICY, sandbox=SandboxState(SandboxKind.BUBBLEWRAP))
+UNHELD = replace(POLICY, sandbox=SandboxState(SandboxKind.NONE))
 FULL = replace(POLICY, autonomy=Autonomy.FULL)
 ALLOW, ASK, BLOCK = VerdictKind.ALLOW, VerdictKind.ASK, VerdictKind.BLOCK
 
@@ -45,6 +47,11 @@ def call(risk: Risk, *effects: Effect, command: str = "", reads: str = "", write
 def shell(line: str, risk: Risk = Risk.MEDIUM, reads: str = "") -> Execution:
     """A resolved shell call."""
     return call(risk, Effect.EXECUTE, command=line, reads=reads)
+
+
+def online(line: str) -> Execution:
+    """A resolved shell call with the network."""
+    return call(Risk.HIGH, Effect.EXECUTE, Effect.NETWORK, command=line)
 
 
 READ = call(Risk.LOW, Effect.READ, reads="/srv/ws/a")
@@ -135,17 +142,29 @@ TABLE = [
     Row("risk", ASK, call(Risk.HIGH), tool="plugin", grants=(ANY,)),
     # 8: full autonomy; a shell needs a sandbox, or the owner's word that there shall be none
     Row("full", ALLOW, WRITE, FULL),
-    Row("full", ALLOW, shell("make"), replace(FULL, sandbox=SANDBOX_OFF)),
+    Row("full", ALLOW, shell("make"), FULL),
     Row("full", ALLOW, shell("make"), replace(BOXED, autonomy=Autonomy.FULL)),
-    Row("risk", ASK, shell("make"), FULL),
+    Row("no_sandbox", ASK, shell("make"), replace(UNHELD, autonomy=Autonomy.FULL)),
     # 9: the risk
     Row("risk", ALLOW, READ),
     Row("risk", ASK, WRITE),
     Row("risk", ASK, call(Risk.HIGH)),
     Row("risk", ALLOW, shell("cat a", Risk.LOW), BOXED),
     Row("risk", ASK, shell("cat a", Risk.LOW)),
-    Row("risk", ASK, shell("cat a", Risk.LOW), with_(sandbox=SANDBOX_OFF)),
     Row("risk", ASK, shell("make"), BOXED),
+    # without a sandbox, unless the owner wants none, only what is listed word for word runs unasked
+    Row("no_sandbox", ASK, shell("cat a", Risk.LOW), UNHELD),
+    Row("no_sandbox", ASK, shell("make"), UNHELD),
+    Row("no_sandbox", ASK, shell("git push"), UNHELD, grants=(PUSH,)),
+    Row("grant", ALLOW, shell("git push"), BOXED, grants=(PUSH,)),
+    Row("grant", ALLOW, WRITE, UNHELD, "write_file", (SRC,)),
+    Row("allowed_commands", ALLOW, shell("git status && git status"), replace(UNHELD, allowed_commands=GIT)),
+    Row("no_sandbox", ASK, shell("git status -s"), replace(UNHELD, allowed_commands=GIT)),
+    # the network is not allowed by a list that does not speak of it
+    Row("risk", ASK, online("make test"), with_(allowed_commands=(("make",),))),
+    Row("risk", ASK, online("git fetch && make"), with_(allowed_commands=(("git", "fetch"), ("make",)))),
+    Row("allowed_commands", ALLOW, online("git fetch | tail"), with_(allowed_commands=(("git", "fetch"), ("tail",)))),
+    Row("allowed_commands", ALLOW, online("curl https://x"), with_(allowed_commands=(("curl",),))),
 ]
 
 
@@ -245,7 +264,7 @@ def test_always_for_files_covers_a_folder() -> None:
 def test_what_was_offered_as_always_then_allows_the_same_call(tmp_path: Path) -> None:
     """A grant made from a call covers that call."""
     bounds = bounds_of(workspace=tmp_path)
-    policy = AccessPolicy(bounds=bounds)
+    policy = AccessPolicy(bounds=bounds, sandbox=SandboxState(SandboxKind.OFF))
     for tool, arguments in (
         ("shell", {"command": "git push origin main"}),
         ("write_file", {"path": "sub/a", "content": ""}),
@@ -265,7 +284,14 @@ def test_contradictions_are_found() -> None:
         workspace=WS, allowed_paths=["/data/x", "/state/y"], forbidden_paths=["/data"], own_paths=[Path("/state")]
     )
     faults = policy_faults(
-        AccessPolicy(bounds=bounds, autonomy=Autonomy.FULL, auto_approve=("shell",), denied_tools=("shell",)), [" "]
+        AccessPolicy(
+            bounds=bounds,
+            autonomy=Autonomy.FULL,
+            sandbox=SandboxState(),
+            auto_approve=("shell",),
+            denied_tools=("shell",),
+        ),
+        [" "],
     )
     assert [fault.split(":")[0] for fault in faults] == [
         "security.allowed_paths",
@@ -282,7 +308,7 @@ def test_contradictions_are_found() -> None:
 
 async def test_the_sandbox_is_told_truthfully() -> None:
     """None, off, or what it is."""
-    assert "none is available" in str(SandboxState())
-    assert "switched off" in str(SANDBOX_OFF)
+    assert "none works" in str(SandboxState())
+    assert "switched off" in str(SandboxState(SandboxKind.OFF))
     assert "bubblewrap" in str(SandboxState(SandboxKind.BUBBLEWRAP))
     assert (await READ.run(context())).ok

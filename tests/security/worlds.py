@@ -23,7 +23,6 @@ NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 ANN = Identity("testing", "ann")
 HERE = ConversationId(1)
 OTHER = ConversationId(2)
-SANDBOX_OFF = SandboxState(SandboxKind.OFF)
 
 
 class StillClock:
@@ -66,16 +65,15 @@ def case_bounds(layout: Layout) -> Bounds:
 
 
 def case_policy(case: Mapping[str, Any], bounds: Bounds) -> AccessPolicy:
-    """The policy that a case configures; full autonomy comes with the sandbox declined, as it must."""
-    autonomy = Autonomy(case.get("autonomy", "supervised"))
+    """The policy that a case configures, with the sandbox declined: the line itself is what is judged."""
     return AccessPolicy(
         bounds=bounds,
-        autonomy=autonomy,
+        autonomy=Autonomy(case.get("autonomy", "supervised")),
         allowed_commands=command_prefixes(case.get("allowed_commands", [])),
         auto_approve=tuple(case.get("auto_approve", ())),
         always_ask=tuple(case.get("always_ask", ())),
         denied_tools=tuple(case.get("denied_tools", ())),
-        sandbox=SANDBOX_OFF if autonomy is Autonomy.FULL else SandboxState(),
+        sandbox=SandboxState(SandboxKind.OFF),
     )
 
 

@@ -57,6 +57,11 @@ class _Case:
     def execution(self) -> Execution:
         return self.request.execution
 
+    @property
+    def held(self) -> bool:
+        """Whether a sandbox holds commands, or the owner has said that none shall."""
+        return self.policy.sandbox.holds or self.policy.sandbox.declined
+
 
 Rule = Callable[[_Case], Verdict | None]
 
@@ -171,9 +176,15 @@ def _outside_content(case: _Case) -> Verdict | None:
 
 
 def _allowed_commands(case: _Case) -> Verdict | None:
-    if case.reading is not None and not unmatched(case.policy.allowed_commands, case.reading):
-        return _allow("allowed_commands", "every command of the line is allowed")
-    return None
+    reading, allowed = case.reading, case.policy.allowed_commands
+    if reading is None or unmatched(allowed, reading):
+        return None
+    if not case.held and any(words not in allowed for words in reading.segments):
+        # What a prefix lets through is held by the sandbox; without one the owner's own words count, and no more.
+        return None
+    if Effect.NETWORK in case.execution.effects and not reading.speaks_for_network:
+        return None
+    return _allow("allowed_commands", "every command of the line is allowed")
 
 
 def _auto_approve(case: _Case) -> Verdict | None:
@@ -186,6 +197,8 @@ def _granted(case: _Case) -> Verdict | None:
     request = case.request
     origins = {TurnOrigin.USER, TurnOrigin.SCHEDULE} if case.policy.grants_for_schedules else {TurnOrigin.USER}
     if request.origin not in origins or request.execution.risk is Risk.HIGH:
+        return None
+    if case.reading is not None and not case.held:
         return None
     live = [
         grant
@@ -200,8 +213,7 @@ def _granted(case: _Case) -> Verdict | None:
 def _full(case: _Case) -> Verdict | None:
     if case.policy.autonomy is not Autonomy.FULL:
         return None
-    sandbox = case.policy.sandbox
-    if Effect.EXECUTE in case.execution.effects and not (sandbox.holds or sandbox.declined):
+    if Effect.EXECUTE in case.execution.effects and not case.held:
         return None
     return _allow("full", "the bot works on its own here")
 
@@ -216,7 +228,7 @@ def _by_risk(case: _Case) -> Verdict:
     if case.reading is None:
         return _ask("risk", f"its risk is {max(execution.risk, Risk.MEDIUM).name.lower()}")
     why = "there is no sandbox to hold it" if execution.risk is Risk.LOW else _why_command(case)
-    return _ask("risk", why)
+    return _ask("risk" if case.held else "no_sandbox", why)
 
 
 RULES: tuple[Rule, ...] = (

@@ -16,6 +16,7 @@ from zerobot.security.programs import (
     hazard,
     is_narrow,
     is_script_runner,
+    needs_network,
     only_reads,
     talks_to_network,
 )
@@ -65,6 +66,12 @@ class CommandReading:
         if self.proved:
             return any(talks_to_network(words[0]) for words in self.segments)
         return any(talks_to_network(word) for word in self.loose_words)
+
+    @property
+    def speaks_for_network(self) -> bool:
+        """Whether who allowed these commands allowed the network too: each needs it by its nature, or only reads."""
+        needy = [words for words in self.segments if needs_network(words)]
+        return bool(needy) and all(words in needy or only_reads(words) for words in self.segments)
 
     def targets(self) -> Words:
         """Texts in the line that may be paths: more than are, but none that is written out is missing."""
@@ -309,7 +316,7 @@ class _Reader:
 def _paths_in(word: str) -> list[str]:
     """The texts within a word that may be a path: itself, after `=`, `@`, `:` or `,`, glued to an option, in a URL."""
     found: list[str] = []
-    if word.startswith("-"):
+    if word.startswith("-") and not (word.startswith("--") and "=" in word):
         # `-oPATH`: from the first place that looks like the beginning of a path.
         glued = re.search(r"\.{0,2}/|~|\.\.", word)
         if glued:

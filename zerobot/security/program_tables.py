@@ -22,7 +22,8 @@ WRAPPERS = names(
     scriptreplay expect unbuffer unshare nsenter chroot setpriv capsh strace ltrace gdb lldb valgrind
     perf flock start-stop-daemon systemd-run run-parts entr dtach tmux screen socat nc ncat netcat telnet
     ssh sshpass mosh proot firejail bwrap prlimit uvx npx pipx bunx dlx faketime fakeroot rlwrap
-    dbus-run-session xvfb-run torsocks proxychains catchsegv ld.so
+    dbus-run-session xvfb-run torsocks proxychains catchsegv ld.so rename prename file-rename chronic ifne mispipe pee
+    exiftool ts taskset numactl cgexec runcon chpst softlimit setuidgid runit sv s6-setuidgid tini dumb-init
     """
 )
 PRIVILEGE = names(
@@ -42,7 +43,8 @@ BUILTINS = names(
 MASTERS = names(
     """
     zerobot systemctl service loginctl launchctl initctl pkill killall crontab at batch reboot shutdown
-    halt poweroff
+    halt poweroff busctl dbus-send gdbus qdbus mount umount modprobe insmod rmmod sysctl kexec visudo vipw chsh passwd
+    chpasswd usermod useradd
     """
 )
 EDITORS = names(
@@ -164,6 +166,13 @@ OPTIONS: Mapping[str, Words] = {
         "--trace",
         "--trace-ascii",
         "--stderr",
+        "--libcurl",
+        "--etag-save",
+        "--hsts",
+        "--alt-svc",
+        "--output-dir",
+        "-w",
+        "--write-out",
     ),
     "wget": (
         "--use-askpass",
@@ -178,8 +187,14 @@ OPTIONS: Mapping[str, Words] = {
         "-e",
         "--execute",
         "--config",
+        "-a",
+        "--append-output",
+        "-P",
+        "--directory-prefix",
+        "--save-cookies",
+        "--warc-file",
     ),
-    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "rsync": ("-e", "--rsh", "--rsync-path", "--log-file", "--write-batch", "--only-write-batch"),
     "scp": ("-S", "-o", "-F"),
     "sftp": ("-S", "-o", "-F", "-b", "-D"),
     "date": ("-s", "--set", "-f", "--file"),
@@ -190,11 +205,19 @@ OPTIONS: Mapping[str, Words] = {
     "make": ("-f", "--file", "--makefile", "-C", "--directory", "--eval", "-I", "--include-dir"),
     "npm": ("--script-shell", "--prefix", "--userconfig", "--globalconfig", "--node-options"),
     "cargo": ("--config", "-Z", "--manifest-path"),
-    "diff": ("--to-file", "--from-file"),
+    "diff": ("--to-file", "--from-file", "-l", "--paginate"),
     "grep": ("-f", "--file"),
     "split": ("--filter",),
     "openssl": ("-engine", "-provider"),
-    "gcc": ("-wrapper", "-B", "-specs"),
+    "go": ("-exec", "-toolexec", "-vettool", "-modfile", "-overlay", "-C"),
+    "pandoc": ("-F", "--filter", "-L", "--lua-filter", "--pdf-engine"),
+    "tcpdump": ("-z", "-w"),
+    "xmllint": ("--shell", "--output"),
+    "yq": ("-i", "--inplace", "--in-place"),
+    "shuf": ("-o", "--output"),
+    "dd": ("of",),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++"), ("-wrapper", "-B", "-specs", "-fplugin")),
+    **dict.fromkeys(("tex", "latex", "pdflatex", "xelatex", "lualatex"), ("-shell-escape", "-enable-write18")),
     "pip": ("--config-settings", "--global-option", "--python"),
 }
 
@@ -240,6 +263,17 @@ GIT_SHORT: Mapping[str, str] = {
     "bisect": "",
     "ls-remote": "u",
 }
+# Of git itself; any other word may be an alias, which can be a whole shell line.
+GIT_KNOWN = names(
+    """
+    add am annotate apply archive blame branch bundle cat-file check-attr check-ignore checkout cherry cherry-pick
+    clean clone commit commit-graph count-objects describe diff diff-files diff-index diff-tree fast-export fetch
+    for-each-ref format-patch fsck gc grep hash-object init log ls-files ls-remote ls-tree maintenance merge
+    merge-base merge-tree mv name-rev notes patch-id prune pull push range-diff rebase reflog remote repack reset
+    restore rev-list rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status switch
+    symbolic-ref tag update-index update-ref var verify-commit verify-tag version whatchanged worktree
+    """
+)
 # They run what the repository, or the line itself, says.
 GIT_VERBS = names(
     """
@@ -264,6 +298,49 @@ NETWORK = names(
     curl wget ssh scp sftp rsync nc ncat netcat telnet socat ftp lftp ping dig host nslookup whois mosh
     """
 )
+
+# Verbs that start other programs, or settle which ones will be started.
+RUNNING_VERBS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("uv", "poetry", "pdm", "hatch", "conda"), names("run exec x tool dlx shell config self")),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), names("exec x dlx explore edit init create config set run-script node")),
+    **dict.fromkeys(
+        ("docker", "podman"), names("run exec create start build buildx compose cp commit plugin context import load")
+    ),
+    "deno": names("eval run repl task install x jupyter"),
+    "bun": names("run x exec repl create"),
+    "dotnet": names("run exec script tool fsi"),
+    "kubectl": names("exec run debug attach cp config plugin proxy port-forward edit kustomize"),
+    "go": names("run generate tool env"),
+    "cargo": names("run script"),
+    "gh": names("alias extension ext codespace cs config"),
+    "helm": names("plugin"),
+    "apt": names("edit-sources"),
+    "gem": names("exec open"),
+    "bundle": names("exec open console config"),
+    "composer": names("exec run run-script run-scripts config global"),
+    "pip": names("config"),
+}
+
+NETWORK_VERBS: Mapping[str, frozenset[str]] = {
+    "git": names("fetch pull push clone ls-remote"),
+    "gh": names("api auth browse gist issue pr release repo run search status workflow"),
+    "npm": names("install i ci add update publish view audit outdated"),
+    "pnpm": names("install i add update publish audit outdated fetch"),
+    "yarn": names("install add upgrade audit outdated"),
+    "pip": names("install download index wheel"),
+    "pip3": names("install download index wheel"),
+    "cargo": names("fetch install update publish search add"),
+    "go": names("get install"),
+    "apt": names("update install upgrade download"),
+    "apt-get": names("update install upgrade download"),
+    "dnf": names("install upgrade makecache download"),
+    "brew": names("install update upgrade fetch"),
+    "docker": names("pull push login search"),
+    "podman": names("pull push login search"),
+    "gem": names("install update fetch"),
+    "bundle": names("install update"),
+    "composer": names("install update require"),
+}
 
 # Reserved words of bash; quoted they are programs, but nobody needs a program of that name.
 KEYWORDS = names(

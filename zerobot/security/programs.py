@@ -14,6 +14,7 @@ from zerobot.security.program_tables import (
     BUILTINS,
     EDITORS,
     GIT_GLOBAL,
+    GIT_KNOWN,
     GIT_OPTIONS,
     GIT_SHORT,
     GIT_VERBS,
@@ -21,11 +22,13 @@ from zerobot.security.program_tables import (
     LOADERS,
     MASTERS,
     NETWORK,
+    NETWORK_VERBS,
     OPTIONS,
     PLAIN,
     PRIVILEGE,
     QUIET_BUILTINS,
     READERS,
+    RUNNING_VERBS,
     SCRIPT_RUNNERS,
     SED_OPTIONS,
     SED_SCRIPT,
@@ -78,6 +81,12 @@ def is_script_runner(program: str) -> bool:
 def talks_to_network(program: str) -> bool:
     """Whether a program is made for the network; others may use it too."""
     return base_name(program) in NETWORK
+
+
+def needs_network(words: Words) -> bool:
+    """Whether a segment is of no use without the network."""
+    name = base_name(words[0])
+    return name in NETWORK or (len(words) > 1 and words[1] in NETWORK_VERBS.get(name, ()))
 
 
 def hazard(words: Words) -> str:
@@ -211,7 +220,8 @@ def _uses(word: str, option: str) -> bool:
     if len(option) == 2 and word.startswith("-") and not word.startswith("--"):
         # Short options come bundled: `-no x` is `-n -o x`.
         return option[1] in word[1:]
-    return word == option
+    # Long ones with one dash are also taken with two, and with their value in the same word.
+    return word.partition("=")[0] in (option, f"-{option}")
 
 
 def _find_hazard(words: Words) -> str:
@@ -238,6 +248,8 @@ def _git_hazard(words: Words) -> str:
     verb, arguments = rest[0], rest[1:]
     if verb in GIT_VERBS:
         return f"git {verb} can start other programs"
+    if verb not in GIT_KNOWN:
+        return f"git {verb} may be an alias for anything"
     short = tuple(f"-{letter}" for letter in GIT_SHORT.get(verb, ""))
     found = _option_in(arguments, (*GIT_OPTIONS, *short))
     if not found and any(word.startswith("ext::") for word in arguments):
@@ -294,10 +306,23 @@ def _interpreter_hazard(words: Words) -> str:
     return ""
 
 
-def _uv_hazard(words: Words) -> str:
-    if len(words) > 1 and words[1] in ("run", "exec", "x", "tool", "dlx"):
-        return f"{words[0]} {words[1]} starts other programs"
-    return ""
+def _make_hazard(words: Words) -> str:
+    found = _option_in(words[1:], OPTIONS["make"])
+    if not found:
+        found = next((word for word in words[1:] if "=" in word and not word.startswith("-")), "")
+    return f"make {found} can start other programs" if found else ""
+
+
+def _verb_hazard(words: Words) -> str:
+    name = base_name(words[0])
+    # Options with values may come before it, so it is looked for everywhere.
+    verb = next((word for word in words[1:] if word in RUNNING_VERBS[name]), "")
+    if verb:
+        return f"{name} {verb} can start other programs"
+    if name in INTERPRETERS:
+        return _interpreter_hazard(words)
+    found = _option_in(words[1:], OPTIONS.get(name, ()))
+    return f"{name} {found} runs or writes something" if found else ""
 
 
 _SPECIAL: Mapping[str, Callable[[Words], str]] = {
@@ -307,7 +332,6 @@ _SPECIAL: Mapping[str, Callable[[Words], str]] = {
     "sed": _sed_hazard,
     "gsed": _sed_hazard,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_hazard),
-    **dict.fromkeys(
-        ("uv", "poetry", "pdm", "hatch", "pnpm", "yarn", "conda", "docker", "podman", "kubectl"), _uv_hazard
-    ),
+    "make": _make_hazard,
+    **dict.fromkeys(RUNNING_VERBS, _verb_hazard),
 }
