@@ -236,6 +236,24 @@ async def test_a_conversation_is_shown_exported_and_reset(shell: Shell) -> None:
     assert (usage["channel"], usage["user"], usage["calls"]) == ("console", "console:local", 1)
 
 
+async def test_what_is_left_of_the_days_money_is_told(shell: Shell) -> None:
+    """By `usage` and, where a daemon runs, by `status`; a request that cannot be paid reads so."""
+    config = shell.home / "zerobot.toml"
+    priced = '[models."demo/demo"]\ninput_price = 0\noutput_price = 100000\n[budget]\n'
+    config.write_text(priced + "max_cost_per_day = 900\n", encoding="utf-8")
+    assert (await shell.run("chat", "-m", "hello")).status == 0
+    usage = json.loads((await shell.run("usage", "--by", "conversation,turn,purpose", "--json")).out)
+    (total,), (day,) = usage["totals"], usage["budget"]
+    assert (total["conversation"], total["purpose"], total["calls"]) == ("1", "step", 1)
+    assert (day["scope"], day["limit"], day["spent"]) == ("day", "$900.00", total["cost"])
+    assert f"today (UTC): {day['spent']} of $900.00 spent, {day['left']} left" in (await shell.run("usage")).out
+    async with shell.daemon():
+        assert f"{day['left']} left" in (await shell.run("status")).out
+    config.write_text(priced + "max_cost_per_turn = 0.5\n", encoding="utf-8")
+    assert "the $0.50 that one request may cost" in (await shell.run("chat", "-m", "hello again")).out
+    assert json.loads((await shell.run("usage", "--json")).out)["budget"] == []
+
+
 @pytest.mark.parametrize("command", [["approvals", "list"], ["chat", "-m", "hi"], ["config", "show"], ["unfreeze"]])
 async def test_a_tool_may_not_use_it(shell: Shell, command: list[str]) -> None:
     """What a tool starts is marked, and refused whatever it asks; so is what it starts in turn without the mark."""

@@ -126,6 +126,22 @@ def test_check_tells_all_faults_and_all_warnings_at_once(config: Path) -> None:
     assert "git status" not in result.stderr
 
 
+def test_check_names_models_that_a_limit_keeps_from_being_asked(config: Path) -> None:
+    """A model without a price is never taken to be free; one whose price is set, and no limit, are no news."""
+    text = (
+        '[agent]\nmodel = "own/big"\nfallback_models = ["own/small"]\n'
+        '[providers.own]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "sk-123456789"\n'
+        '[models."own/small"]\ninput_price = 0\noutput_price = 0\n'
+    )
+    config.write_text(text, encoding="utf-8")
+    assert "is never asked" not in run(config, "check").stderr
+    config.write_text(text + "[budget]\nmax_cost_per_turn = 1\n", encoding="utf-8")
+    result = run(config, "check")
+    assert result.exit_code == 0
+    assert "agent.model: own/big is never asked" in result.stderr
+    assert "own/small" not in result.stderr
+
+
 def test_get_names_the_nearest_key(config: Path) -> None:
     """Also where the whole table is not there."""
     result = run(config, "get", "agnt.max_steps")

@@ -90,7 +90,7 @@ def test_set_adds_a_table(file: Path, kinds: Kinds) -> None:
         ("agent.model", "x/y", "FILE:5: agent.model: there is no table [providers.x]; allowed: demo/MODEL"),
         ("agent.name.x", "1", "agent.name: is no table, so it has no keys"),
         ("agent..x", "1", "'agent..x' is no key; write for example agent.max_steps"),
-        ("budget.x", "1", "FILE:15: budget: is not supported by this version; leave it out"),
+        ("mcp.x", "1", "FILE:15: mcp: is not supported by this version; leave it out"),
     ],
 )
 def test_set_refuses_what_would_be_wrong(file: Path, kinds: Kinds, key: str, value: str, line: str) -> None:

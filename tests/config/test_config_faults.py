@@ -16,7 +16,7 @@ from zerobot.config.schema import Settings
 from zerobot.core.errors import ConfigError
 
 DAEMON = "state_dir, max_turns, shutdown_grace, log_level, log_format"
-TOP = "daemon, agent, agents, providers, models, channels, operators, security, memory, plugins"
+TOP = "daemon, agent, agents, providers, models, channels, operators, security, budget, memory, plugins"
 CONSOLE = "enabled, kind, drafts, agent, approval_timeout"
 WAY = 'write bot_token = "${NAME}", NAME being an environment variable, or bot_token_file = "PATH"'
 ADDS = "(a package adds one by an entry point in"
@@ -163,7 +163,7 @@ def test_all_faults_come_at_once_in_the_order_of_the_file(faults: Faults) -> Non
     """One run shows everything: a fault of one sort never hides those of another."""
     text = (
         '[daemon]\nmax_turns = 0\nhttp_listen = "x"\n[agent]\nmodel = "no/x"\nname = "${NONE}"\n'
-        '[channels.remote]\npairng = 1\nagent = "bob"\n[channels.telegram]\n[budget]\n'
+        '[channels.remote]\npairng = 1\nagent = "bob"\n[channels.telegram]\n[mcp]\n'
     )
     found = [line.split(": ")[:2] for line in faults(text, ZEROBOT__AGENT__MAX_STEP="1")]
     assert found == [
@@ -175,7 +175,7 @@ def test_all_faults_come_at_once_in_the_order_of_the_file(faults: Faults) -> Non
         ["FILE:7", "channels.remote"],
         ["FILE:8", "channels.remote.pairng"],
         ["FILE:10", "channels.telegram.bot_token"],
-        ["FILE:11", "budget"],
+        ["FILE:11", "mcp"],
     ]
 
 
@@ -247,7 +247,7 @@ NAMES = st.sampled_from(
         "users",
         "tools",
         "fallback_models",
-        "budget",
+        "mcp",
         "a\nb",
         "${X}",
     ]

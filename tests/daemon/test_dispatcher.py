@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from zerobot.core.events import TurnEvent
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import Level
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.dispatcher import Dispatcher, DispatcherWires
@@ -41,17 +41,20 @@ class Shift:
         self.house = house
         self.broken: set[str] = set()
         """Names of people whose turns meet a bug."""
+        self.supersedes = False
+        """Whether a new message ends a pause."""
         self.told: list[Turn] = []
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         wires = DispatcherWires(
             turns=house.engine.turns,
             kit=self._kit,
-            supersedes=lambda _: False,
+            supersedes=lambda _: self.supersedes,
             view=lambda _: NotingView(house),
             approvals_changed=lambda: None,
             channels={"test": timedelta()},
             queued_behind=self._told,
+            cost=self._cost,
             clock=SystemClock(),
             log=self._log,
         )
@@ -93,6 +96,9 @@ class Shift:
         if turn.place.chat in self.broken:
             raise RuntimeError("a bug")
         return replace(self.house.engine.kit(), log=self._log)
+
+    async def _cost(self, turn: TurnId) -> str:
+        return f"the price of {turn}"
 
     async def _told(self, turn: Turn) -> None:
         self.told.append(turn)
@@ -154,6 +160,21 @@ async def test_no_more_turns_run_than_are_allowed_and_a_paused_one_is_none(shift
     for hold in holds.values():
         hold.release()
     await shift.until("turn.finished", 3)
+
+
+async def test_the_end_of_a_superseded_turn_tells_what_it_cost(shift: Shift) -> None:
+    """Its line in the log is that of any other end."""
+    shift.supersedes = True
+    user = shift.house.user
+    shift.house.model.answers(calls("sup", id="c1", x="1"), says("next"))
+    conversation = await shift.hears(user, "first")
+    await shift.until("turn.paused")
+    await shift.house.operator.sees()
+    await user.writes("second")
+    shift.dispatcher.wake(conversation)
+    await shift.until("turn.finished", 2)
+    first = shift.lines("turn.finished")[0]
+    assert (first["outcome"], first["cost"]) == ("superseded", f"the price of {first['turn']}")
 
 
 async def test_a_bug_in_one_conversation_leaves_the_others_working(shift: Shift) -> None:

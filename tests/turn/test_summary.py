@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from zerobot.core.budget import Payer
 from zerobot.core.errors import ProviderError
 from zerobot.core.events import Outcome, StatusChanged, TextShown
 from zerobot.core.ids import CallId, TurnId
@@ -261,7 +262,9 @@ async def test_the_rounds_of_a_long_turn_are_summed_up_while_it_runs(house: Hous
 
 async def compacts(house: House) -> int:
     """Ann sends /compact; how many messages were summed up."""
-    return await compact(house.engine.kit(), await house.user.conversation(), "test", Identity("test", "ann"))
+    conversation, ann = await house.user.conversation(), Identity("test", "ann")
+    payer = Payer(turn=TurnId(""), conversation=conversation, channel="test", asker=ann)
+    return await compact(house.engine.kit(), payer)
 
 
 async def test_somebody_asks_for_a_summary(house: House) -> None:

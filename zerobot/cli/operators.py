@@ -175,7 +175,9 @@ def grants_revoke(context: typer.Context, ident: Annotated[int, typer.Argument(m
 
 def usage(
     context: typer.Context,
-    by: Annotated[str, typer.Option(help="Group by: day, model, channel, user; several with commas.")] = "",
+    by: Annotated[
+        str, typer.Option(help="Group by: day, model, channel, user, conversation, turn, purpose; several with commas.")
+    ] = "",
     days: Annotated[int, typer.Option(min=1, help="How far back.")] = 30,
     *,
     json: AsJson = False,
@@ -197,6 +199,12 @@ def usage(
         "cost": "COST",
     }
     say(table(rows_of(result, "totals"), columns, f"no model was called in the last {days} days"))
+    _say_budget(result)
+
+
+def _say_budget(result: Mapping[str, object]) -> None:
+    for limit in rows_of(result, "budget"):
+        say(f"today (UTC): {limit['spent']} of {limit['limit']} spent, {limit['left']} left")
 
 
 def audit(
@@ -258,5 +266,6 @@ def status(context: typer.Context, *, json: AsJson = False) -> None:
             say(f"channel {name}: {state if state in WORKING else f'parked: {escape(state)}'}")
         if result["frozen"]:
             say("all tools are frozen")
+        _say_budget(result)
     if result is None or (channels and not any(state in WORKING for state in channels.values())):
         raise typer.Exit(1)

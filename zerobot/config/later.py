@@ -2,7 +2,6 @@
 
 KEYS: tuple[str, ...] = (
     "daemon.http_listen",
-    "budget",
     "schedules",
     "mcp",
 )

@@ -291,6 +291,25 @@ class SecuritySettings(Section):
     )
 
 
+_Limit = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class BudgetSettings(Section):
+    """The table `[budget]`. While a limit is set, a model is asked only if its price is known and what is left pays."""
+
+    max_cost_per_day: _Limit = Field(
+        default=0.0,
+        description="USD that all model calls of a day may cost together; a day begins at 00:00 UTC. 0 or absent: no "
+        "limit.",
+    )
+    max_cost_per_user_per_day: _Limit = Field(
+        default=0.0, description="USD that one person's model calls of a day may cost. 0 or absent: no limit."
+    )
+    max_cost_per_turn: _Limit = Field(
+        default=0.0, description="USD that the model calls for one request may cost. 0 or absent: no limit."
+    )
+
+
 class MemorySettings(Section):
     """The table `[memory]`."""
 
@@ -327,6 +346,7 @@ class Settings(BaseSettings):
     )
     operators: OperatorSettings = Field(default_factory=OperatorSettings, description="Who decides approvals.")
     security: SecuritySettings = Field(default_factory=SecuritySettings, description="What tools may do.")
+    budget: BudgetSettings = Field(default_factory=BudgetSettings, description="What model calls may cost.")
     memory: MemorySettings = Field(
         default_factory=MemorySettings, description="What is remembered beyond a conversation."
     )

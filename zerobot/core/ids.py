@@ -13,6 +13,8 @@ ApprovalId = NewType("ApprovalId", str)
 names the approval, which helps nobody to press: who pressed is what counts."""
 InboxId = NewType("InboxId", int)
 ReplyId = NewType("ReplyId", int)
+ReservationId = NewType("ReservationId", str)
+"""Money that is kept for one model call while it is under way."""
 
 # No vowels and nothing that looks like something else: a code is read aloud and typed on a phone.
 CODE_ALPHABET = "BCDFGHJKMNPQRTVWXYZ2346789"
@@ -31,6 +33,11 @@ def new_call_id() -> CallId:
 def new_approval_id() -> ApprovalId:
     """Mint an approval's id: 128 bits, url-safe, 22 characters, so that it fits into any platform's button data."""
     return ApprovalId(secrets.token_urlsafe(16))
+
+
+def new_reservation_id() -> ReservationId:
+    """Mint a reservation's id, before it is stored: whoever asked for it knows it even if he never hears of it."""
+    return ReservationId(secrets.token_hex(8))
 
 
 def new_code(length: int = 6) -> str:

@@ -21,6 +21,8 @@ from zerobot.daemon.absent import declare_absent
 from zerobot.daemon.access_state import configured_bounds
 from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
 from zerobot.daemon.boxes import open_box
+from zerobot.daemon.budget import BudgetPurse
+from zerobot.daemon.budget_alarm import BudgetAlarm
 from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
@@ -34,7 +36,7 @@ from zerobot.daemon.plugins import open_plugins
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.redact import Redactor
-from zerobot.store.channel_state import channel_state
+from zerobot.store.channel_state import DAEMON, channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.state_dir import StateDir
 
@@ -134,6 +136,8 @@ async def _run(
             group.create_task(keep_house(foundation, parts.books.inbox), name="housekeeping"),
             group.create_task(alarm.run(), name="storage alarm"),
         ]
+        if isinstance(parts.purse, BudgetPurse):
+            services.append(group.create_task(_budget_alarm(parts, parts.purse).run(), name="budget alarm"))
         receiving = group.create_task(parts.supervisor.run(intakes), name="channels")
         announcing = group.create_task(_announce(parts, started), name="announcing")
         await asked.wait()
@@ -145,6 +149,19 @@ async def _run(
         await parts.strays.close(STRAY_PATIENCE)
         for service in services:
             service.cancel()
+
+
+def _budget_alarm(parts: Parts, purse: BudgetPurse) -> BudgetAlarm:
+    foundation = parts.foundation
+    operators = foundation.config.settings.operators.identities
+    return BudgetAlarm(
+        purse,
+        lambda: parts.desk.direct_places(operators),
+        parts.delivery.notice,
+        channel_state(foundation.database, DAEMON),
+        foundation.clock,
+        foundation.log,
+    )
 
 
 async def _announce(parts: Parts, started: "asyncio.Future[Parts] | None") -> None:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from zerobot.config.schema import AgentSettings
+from zerobot.core.budget import Payer
 from zerobot.core.channel import ChatCommand
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
-from zerobot.core.ids import ConversationId, InboxId, ReplyId
+from zerobot.core.ids import ConversationId, InboxId, ReplyId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.memory import MemoryBackend, MemoryOwner
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.access_state import DaemonAccess
+from zerobot.daemon.budget import left_text
 from zerobot.daemon.chat_commands import COMMANDS, read_command_line, refusal
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
@@ -27,6 +29,7 @@ from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
 from zerobot.store.inbox import Inbox, WaitingCommand
 from zerobot.store.pairing import Pairings
+from zerobot.store.reservations import Reservations
 from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
 from zerobot.turn.summary import compact
@@ -71,6 +74,8 @@ class CommandWires:
     memory: MemoryBackend | None
     """None: it is switched off."""
     costs: Costs
+    budget: Reservations | None
+    """None: no spending limit is set."""
     agent_for: Callable[[str], AgentSettings]
     """The agent of a channel, by the channel's name."""
     clock: Clock
@@ -178,7 +183,15 @@ class ChatCommands:
             f"{each.calls} calls, {cost_text(self._wires.costs.of_calls(each))}"
             for each in totals
         ]
-        return f"Your last {USAGE_DAYS} days:\n\n" + ("\n".join(lines) or "nothing yet.")
+        told = f"Your last {USAGE_DAYS} days:\n\n" + ("\n".join(lines) or "nothing yet.")
+        return "\n\n".join([told, *await self._left(asked)])
+
+    async def _left(self, asked: Asked) -> list[str]:
+        """How the limits of this day stand for whoever asks, a paragraph each."""
+        if self._wires.budget is None:
+            return []
+        payer = _payer(asked)
+        return [left_text(each) for each in await self._wires.budget.spendings(payer)]
 
     async def _stop(self, asked: Asked) -> str:
         if not await self._may_steer(asked):
@@ -206,7 +219,7 @@ class ChatCommands:
         found = await self._wires.books.conversations.get(asked.conversation)
         channel = asked.envelope.place.channel
         kit = self._wires.kits.kit_at(channel, found.model if found else "")
-        count = await compact(kit, asked.conversation, channel, asked.envelope.sender)
+        count = await compact(kit, _payer(asked))
         return f"{count} messages are summed up now." if count else "There is nothing to sum up yet."
 
     async def _memory(self, asked: Asked) -> str:
@@ -298,3 +311,11 @@ class ChatCommands:
     async def _throw(self, by: Identity, *, frozen: bool) -> None:
         await self._wires.access.freeze(frozen=frozen)
         await self._wires.books.audit.note(str(by), "freeze" if frozen else "unfreeze", "tools")
+
+
+def _payer(asked: Asked) -> Payer:
+    """On whose account goes what belongs to no turn."""
+    envelope = asked.envelope
+    return Payer(
+        turn=TurnId(""), conversation=asked.conversation, channel=envelope.place.channel, asker=envelope.sender
+    )

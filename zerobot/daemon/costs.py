@@ -1,16 +1,14 @@
 """What model calls cost in money, where the price is known. What is not known is said to be so, never counted as 0."""
 
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
 from zerobot.config.loader import LoadedConfig
+from zerobot.config.schema import DEMO, BudgetSettings, ModelTable, Settings
+from zerobot.core.budget import Scope
 from zerobot.core.ids import TurnId
 from zerobot.providers.catalogue import Catalogue, cost_text, shipped, total
 from zerobot.store.usage import UsageLog, UsageTotal
-
-LONGEST_TURN = timedelta(days=60)
-"""How far back the calls of a turn may lie: it may have waited for operators, and those waits are bounded."""
 
 
 def catalogue_of(config: LoadedConfig) -> Catalogue:
@@ -18,7 +16,7 @@ def catalogue_of(config: LoadedConfig) -> Catalogue:
     settings, kinds = config.settings, config.kinds.providers
     return Catalogue(
         entries=shipped(),
-        own=settings.models,
+        own={f"{DEMO}/{DEMO}": ModelTable(input_price=0, output_price=0), **settings.models},
         addresses={
             name: table.base_url or kinds[table.kind or name]().default_base_url
             for name, table in settings.providers.items()
@@ -26,6 +24,17 @@ def catalogue_of(config: LoadedConfig) -> Catalogue:
             if (table.kind or name) in kinds
         },
     )
+
+
+def limits_of(budget: BudgetSettings) -> dict[Scope, Decimal]:
+    """The limits that are set, in USD."""
+    limits = {
+        Scope.TURN: budget.max_cost_per_turn,
+        Scope.USER: budget.max_cost_per_user_per_day,
+        Scope.DAY: budget.max_cost_per_day,
+    }
+    # By its text, as a float has digits that nobody wrote.
+    return {scope: Decimal(str(limit)) for scope, limit in limits.items() if limit}
 
 
 class Costs:
@@ -40,6 +49,11 @@ class Costs:
         self._config = config
         self._usage = usage
 
+    @property
+    def settings(self) -> Settings:
+        """What is configured."""
+        return self._config.settings
+
     @cached_property
     def catalogue(self) -> Catalogue:
         """What is known of models; read when it is first asked for."""
@@ -51,6 +65,5 @@ class Costs:
 
     async def of_turn(self, turn: TurnId) -> str:
         """The price of a turn as text: `$0.0046`, or `unpriced`."""
-        now = datetime.now(UTC)
-        calls = await self._usage.totals((), since=now - LONGEST_TURN, until=now + timedelta(minutes=1), turn=turn)
+        calls = await self._usage.totals((), turn=turn)
         return cost_text(total(self.of_calls(each) for each in calls))

@@ -107,7 +107,7 @@ class ApprovalDesk:
             self._rules.notify == "auto" and await self._present(deciders, asker, place)
         ):
             return (place,) if self._wires.delivery.line(place.channel) else ()
-        return self._direct_places(deciders)
+        return self.direct_places(deciders)
 
     def look(self) -> None:
         """Approvals were stored or withdrawn: prompts are to be shown or settled."""
@@ -189,7 +189,7 @@ class ApprovalDesk:
         if press.presser != approval.asker or approval.state is not ApprovalState.PENDING:
             return None
         place = press.place or approval.place
-        direct = place in self._direct_places((press.presser,)) or await self._is_direct(place)
+        direct = place in self.direct_places((press.presser,)) or await self._is_direct(place)
         return None if self._rules.may_decide_own(direct=direct) else NOT_YOUR_OWN
 
     async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, Grant | None, SentMessage | None]:
@@ -292,9 +292,9 @@ class ApprovalDesk:
         if self._rules.notify == "here":
             return ()
         direct = await self._is_direct(approval.place)
-        return self._direct_places(self._rules.deciders(approval.asker, approval.place, direct=direct))
+        return self.direct_places(self._rules.deciders(approval.asker, approval.place, direct=direct))
 
-    def _direct_places(self, people: Sequence[Identity]) -> Sequence[Place]:
+    def direct_places(self, people: Sequence[Identity]) -> Sequence[Place]:
         """Where each of these people is reached alone, by the first channel that can."""
         places = (self._direct_place(person) for person in people)
         return tuple(dict.fromkeys(place for place in places if place is not None))

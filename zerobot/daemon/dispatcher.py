@@ -15,8 +15,8 @@ from zerobot.delivery.patience import Patience
 from zerobot.delivery.waiting import event_or_timeout
 from zerobot.store.turn_rows import NextWork, Superseded, Supersedes, Turn
 from zerobot.store.turns import Turns
-from zerobot.turn.ending import final_of_superseded
-from zerobot.turn.kit import TurnKit
+from zerobot.turn.ending import final_of_superseded, log_finished
+from zerobot.turn.kit import CostOf, TurnKit
 from zerobot.turn.loop import run_tool_call_loop
 from zerobot.turn.stop import StopCause, StopSignal
 
@@ -39,6 +39,8 @@ class DispatcherWires:
     """Approvals were stored or withdrawn: prompts are to be shown or settled."""
     queued_behind: Callable[[Turn], Awaitable[None]]
     """An input waits for a paused turn: its author is told."""
+    cost: CostOf
+    """What a turn has cost, for the log."""
     clock: Clock
     log: EventLog
 
@@ -161,7 +163,7 @@ class Dispatcher:
                 return False
             work = await self._take(conversation)
             if work.superseded is not None:
-                self._superseded(work.superseded)
+                await self._superseded(work.superseded)
             if work.turn is not None:
                 await self._run(work.turn, self._running[conversation])
                 return True
@@ -220,22 +222,12 @@ class Dispatcher:
             log("turn.paused")
             self._wires.approvals_changed()
 
-    def _superseded(self, superseded: Superseded) -> None:
+    async def _superseded(self, superseded: Superseded) -> None:
         """Tell of the end of a turn that the store has ended: its one final, its event, its prompts."""
         turn = superseded.turn
         final = final_of_superseded(turn)
-        self._wires.log(
-            "turn.finished",
-            channel=turn.place.channel,
-            conversation=turn.conversation,
-            turn=turn.id,
-            outcome=final.outcome,
-            reason=final.reason,
-            steps=final.steps,
-            input_tokens=final.usage.input_tokens,
-            output_tokens=final.usage.output_tokens,
-            cost="unpriced",
-        )
+        log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
+        await log_finished(log, self._wires.cost, final)
         with self._wires.view(_ref(turn)) as view:
             view(final)
         self._wires.approvals_changed()

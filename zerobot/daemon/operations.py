@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Protocol
 
 from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.budget import Payer, Scope
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ZerobotError
-from zerobot.core.ids import ApprovalId, ConversationId
+from zerobot.core.ids import ApprovalId, ConversationId, TurnId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
+from zerobot.daemon.budget import reservations_of, standing
 from zerobot.daemon.control import Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.receipts import check_receipt
@@ -132,7 +134,15 @@ class Operations:
 
     async def _status(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002 - one signature for all
         frozen = await StoredChannelState(self.database, DAEMON).get(FROZEN) == "yes"
-        return {"version": version("zerobot"), "frozen": frozen}
+        return {"version": version("zerobot"), "frozen": frozen, "budget": await self._budget()}
+
+    async def _budget(self) -> list[Mapping[str, str]]:
+        """How the limit of the day stands, if there is one; those of persons and turns are theirs to ask for."""
+        reservations = reservations_of(self.costs, self.database, self.clock)
+        if reservations is None:
+            return []
+        nobody = Payer(turn=TurnId(""), conversation=ConversationId(0), channel="", asker=CLI)
+        return [standing(each) for each in await reservations.spendings(nobody) if each.scope is Scope.DAY]
 
     async def _approvals(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         now = self.clock.now()
@@ -272,6 +282,7 @@ class Operations:
         return {
             "since": since.isoformat(timespec="seconds"),
             "by": names,
+            "budget": await self._budget(),
             "totals": [self._total(by, each) for each in totals],
         }
 

@@ -19,6 +19,7 @@ from zerobot.core.terminal import TakesTerminals
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Tool
 from zerobot.daemon.access_state import DaemonAccess, configured_policy
 from zerobot.daemon.attachments import AttachmentFetcher, PictureReader
+from zerobot.daemon.budget import purse_of, reservations_of
 from zerobot.daemon.command_lane import CommandLane
 from zerobot.daemon.commands import ChatCommands, CommandBooks, CommandWires
 from zerobot.daemon.costs import Costs
@@ -62,7 +63,8 @@ from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.turn.kit import NO_ROUTE, StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.kit import NO_ROUTE, CostOf, StrayTasks, TurnKit, TurnLimits
+from zerobot.turn.purse import Purse
 
 WAITS = "I am waiting for an operator's decision first; your message comes right after it."
 
@@ -108,6 +110,7 @@ class Parts:
     supervisor: Supervisor
     intake: IntakeWires
     strays: StrayTasks
+    purse: Purse
 
 
 def build_parts(foundation: Foundation) -> Parts:
@@ -143,7 +146,7 @@ def build_parts(foundation: Foundation) -> Parts:
     shared = _shared_kit(foundation, books.turns, access, desk, costs, files, tools, memory)
     kits = KitMaker(foundation.config, models, shared)
     dispatcher = Dispatcher(
-        _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules),
+        _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules, costs.of_turn),
         foundation.config.settings.daemon.max_turns,
     )
     commands = CommandWires(
@@ -157,6 +160,7 @@ def build_parts(foundation: Foundation) -> Parts:
         kits=kits,
         memory=memory.backend,
         costs=costs,
+        budget=reservations_of(costs, database, clock),
         agent_for=foundation.config.settings.agent_for,
         clock=clock,
         log=log,
@@ -187,6 +191,7 @@ def build_parts(foundation: Foundation) -> Parts:
         supervisor=supervisor,
         intake=intake,
         strays=shared.strays,
+        purse=shared.purse,
     )
 
 
@@ -224,6 +229,7 @@ def _shared_kit(
         save_result=ResultFiles(files, log),
         recall=memory.recall,
         cost=costs.of_turn,
+        purse=purse_of(costs, foundation.database, clock, log),
         clock=clock,
         log=log,
     )
@@ -311,7 +317,13 @@ def _desk_wires(
 
 
 def _dispatcher_wires(
-    foundation: Foundation, turns: Turns, kits: KitMaker, delivery: Delivery, desk: ApprovalDesk, rules: OperatorRules
+    foundation: Foundation,
+    turns: Turns,
+    kits: KitMaker,
+    delivery: Delivery,
+    desk: ApprovalDesk,
+    rules: OperatorRules,
+    cost: CostOf,
 ) -> DispatcherWires:
     settings = foundation.config.settings
     outbox = Outbox(foundation.database, foundation.clock)
@@ -336,6 +348,7 @@ def _dispatcher_wires(
         view=delivery.view,
         approvals_changed=desk.look,
         queued_behind=queued_behind,
+        cost=cost,
         clock=foundation.clock,
         log=foundation.log,
     )

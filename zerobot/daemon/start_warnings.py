@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from zerobot.config.loader import LoadedConfig
+from zerobot.config.schema import AgentSettings, Settings
 from zerobot.daemon.access_state import configured_bounds, configured_policy
 from zerobot.daemon.clock import SystemClock
+from zerobot.daemon.costs import catalogue_of, limits_of
 from zerobot.security.commands import read_command
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy, policy_faults
@@ -28,6 +30,7 @@ def start_warnings(config: LoadedConfig, policy: AccessPolicy, tools: Collection
     yield from _unread_commands(settings.security.allowed_commands)
     if tools:
         yield from _unused_names(config, tools)
+    yield from _unpriced(config)
     if too_short(value for _, value in config.secrets):
         yield "a configured secret is so short that it cannot be recognised, and so not masked, in logs and results"
 
@@ -46,15 +49,34 @@ def foreseen(config: LoadedConfig) -> list[str]:
     return list(start_warnings(config, policy, () if more else tools))
 
 
+def _agents(settings: Settings) -> dict[str, AgentSettings]:
+    return {"agent": settings.agent, **{f"agents.{name}": each for name, each in settings.agents.items()}}
+
+
 def _unused_names(config: LoadedConfig, tools: Collection[str]) -> Iterator[str]:
     settings = config.settings
-    agents = {"agent": settings.agent, **{f"agents.{name}": each for name, each in settings.agents.items()}}
-    for name, agent in agents.items():
+    for name, agent in _agents(settings).items():
         for pattern in unused_patterns(tools, agent.tools):
             yield f"{name}.tools: no tool is called {pattern!r}"
     for key in ("auto_approve", "always_ask", "denied_tools"):
         for pattern in unused_patterns(tools, getattr(settings.security, key)):
             yield f"security.{key}: no tool is called {pattern!r}"
+
+
+def _unpriced(config: LoadedConfig) -> Iterator[str]:
+    """Models that are not asked because nobody knows what they cost."""
+    settings = config.settings
+    if not limits_of(settings.budget):
+        return
+    catalogue = catalogue_of(config)
+    for name, agent in _agents(settings).items():
+        for key, models in (("model", (agent.model,)), ("fallback_models", agent.fallback_models)):
+            for model in models:
+                if key in agent.model_fields_set and catalogue.price_of(model) is None:
+                    yield (
+                        f"{name}.{key}: {model} is never asked: [budget] sets a limit and its price is not known; "
+                        f'set input_price and output_price in [models."{model}"]'
+                    )
 
 
 def _unread_commands(lines: Sequence[str]) -> Iterator[str]:

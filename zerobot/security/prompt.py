@@ -264,10 +264,11 @@ def _expiry(at: datetime, now: datetime) -> str:
     left = at - now
     if left <= timedelta(0):
         return f"{_time(at)} (now)"
-    return f"{_time(at)} (in {_duration(left)})"
+    return f"{_time(at)} (in {duration_text(left)})"
 
 
-def _duration(left: timedelta) -> str:
+def duration_text(left: timedelta) -> str:
+    """A time that is to come, for people, in minutes, hours or days."""
     minutes = max(round(left.total_seconds() / 60), 1)
     if minutes < 120:
         return f"{minutes} min"

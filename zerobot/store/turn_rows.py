@@ -8,7 +8,7 @@ from datetime import datetime
 from zerobot.core.approvals import Approval
 from zerobot.core.envelope import InboundEnvelope, TurnOrigin
 from zerobot.core.events import Outcome, StopReason
-from zerobot.core.ids import CallId, ConversationId, TurnId
+from zerobot.core.ids import CallId, ConversationId, ReservationId, TurnId
 from zerobot.core.messages import ToolResult
 from zerobot.core.places import Identity, Place
 from zerobot.core.usage import Usage
@@ -88,6 +88,8 @@ class AttemptUsage:
     failed: bool
     usage: Usage | None
     """None: the provider said nothing."""
+    reservation: ReservationId | None = None
+    """Money that was kept for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,12 +101,16 @@ class Turns:
         self._clock = clock
 
     async def recover(self) -> None:
-        """Take note, once at start, of what a crash left: open turns count it, started calls become interrupted."""
+        """Take note, once at start, of what a crash left.
+
+        Open turns count it, started tool calls become interrupted, and model calls that were under way are recorded.
+        """
         now = self._now()
 
         def transaction(db: sqlite3.Connection) -> None:
             db.execute(CRASHED)
             db.execute(INTERRUPT_STARTED, {"code": NEVER_FINISHED.code, "text": NEVER_FINISHED.text, "now": now})
+            usage.record_left(db)
 
         await self._database.write(transaction)
 
@@ -451,6 +455,7 @@ def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage],
             reported=attempt.usage is not None,
             usage=counted,
             at=datetime.fromisoformat(now),
+            reservation=attempt.reservation,
         )
         usage.record(db, row)
 

@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 
-from zerobot.core.ids import ConversationId, TurnId
+from zerobot.core.ids import ConversationId, ReservationId, TurnId
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store.columns import stamp
@@ -30,6 +31,8 @@ class ModelCallRow:
     """False: the provider said nothing, so the numbers are unknown, which is not the same as none."""
     usage: Usage
     at: datetime
+    reservation: ReservationId | None = None
+    """Money that was kept for it: set free when the call is recorded, or held if nobody knows what the call took."""
 
 
 class UsageBy(StrEnum):
@@ -40,6 +43,11 @@ class UsageBy(StrEnum):
     MODEL = "model"
     CHANNEL = "channel"
     USER = "user"
+    CONVERSATION = "conversation"
+    """By its number."""
+    TURN = "turn"
+    """Empty for what belongs to no turn."""
+    PURPOSE = "purpose"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,32 +62,57 @@ class UsageTotal:
     unreported: int
     """Calls whose tokens nobody knows; they are not in `usage`."""
     usage: Usage
+    held: Decimal
+    """USD that count as spent for the unreported calls, as far as money was kept for them."""
 
 
+_MICRO = 1_000_000
 _INSERT = """
     INSERT INTO model_calls (turn_id, conversation_id, channel, asker, model, purpose, failed, reported,
-        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, at)
+        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, at, held)
     VALUES (:turn, :conversation, :channel, :asker, :model, :purpose, :failed, :reported,
-        :input, :output, :cache_read, :cache_write, :at)
+        :input, :output, :cache_read, :cache_write, :at,
+        CASE WHEN :reported THEN 0
+             ELSE coalesce((SELECT amount FROM reservations WHERE id = :reservation), 0) END)
+"""
+_SET_FREE = "DELETE FROM reservations WHERE id = :reservation"
+_RECORD_LEFT = """
+    INSERT INTO model_calls (turn_id, conversation_id, channel, asker, model, purpose, failed, reported,
+        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, at, held)
+    SELECT turn_id, conversation_id, channel, asker, model, purpose, 1, 0, 0, 0, 0, 0, at, amount FROM reservations
+    ORDER BY at
 """
 _GROUPS = {
     UsageBy.DAY: "substr(at, 1, 10)",
     UsageBy.MODEL: "model",
     UsageBy.CHANNEL: "channel",
     UsageBy.USER: "asker",
+    UsageBy.CONVERSATION: "CAST(conversation_id AS TEXT)",
+    UsageBy.TURN: "turn_id",
+    UsageBy.PURPOSE: "purpose",
 }
 _TOTALS = """
     SELECT {keys} model, count(*) AS calls, sum(failed) AS failed, sum(reported = 0) AS unreported,
         sum(input_tokens) AS input, sum(output_tokens) AS output,
-        sum(cache_read_tokens) AS cache_read, sum(cache_write_tokens) AS cache_write
+        sum(cache_read_tokens) AS cache_read, sum(cache_write_tokens) AS cache_write, sum(held) AS held
     FROM model_calls
-    WHERE at >= :since AND at < :until AND (:asker IS NULL OR asker = :asker) {of_turn}
+    WHERE {chosen}
     GROUP BY {keys} model ORDER BY {keys} model
 """
 
 
+def to_micro(amount: Decimal) -> int:
+    """USD as they are stored: millionths, rounded up."""
+    return int((amount * _MICRO).to_integral_value(ROUND_CEILING))
+
+
+def from_micro(amount: int) -> Decimal:
+    """USD as they are stored, in USD."""
+    return Decimal(amount) / _MICRO
+
+
 def record(db: sqlite3.Connection, row: ModelCallRow) -> None:
-    """Store one model call."""
+    """Store one model call, and set free what was reserved for it."""
     values = {
         "turn": row.turn,
         "conversation": row.conversation,
@@ -94,8 +127,39 @@ def record(db: sqlite3.Connection, row: ModelCallRow) -> None:
         "cache_read": row.usage.cache_read_tokens,
         "cache_write": row.usage.cache_write_tokens,
         "at": stamp(row.at),
+        "reservation": row.reservation,
     }
     db.execute(_INSERT, values)
+    if row.reservation is not None:
+        db.execute(_SET_FREE, {"reservation": row.reservation})
+
+
+def record_left(db: sqlite3.Connection) -> None:
+    """Record, at a start, the calls that were under way when a process died: what was kept for them counts as spent."""
+    db.execute(_RECORD_LEFT)
+    db.execute("DELETE FROM reservations")
+
+
+def totals(
+    db: sqlite3.Connection,
+    by: Sequence[UsageBy],
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    asker: Identity | None = None,
+    turn: TurnId | None = None,
+) -> list[UsageTotal]:
+    """See `UsageLog.totals`; what is None chooses nothing."""
+    values = {
+        "at >= ?": None if since is None else stamp(since),
+        "at < ?": None if until is None else stamp(until),
+        "asker = ?": None if asker is None else str(asker),
+        "turn_id = ?": turn,
+    }
+    chosen = {condition: value for condition, value in values.items() if value is not None}
+    keys = "".join(f"{_GROUPS[each]}, " for each in by)
+    sql = _TOTALS.format(keys=keys, chosen=" AND ".join(chosen) or "TRUE")
+    return [_total(row, len(by)) for row in db.execute(sql, tuple(chosen.values()))]
 
 
 class UsageLog:
@@ -108,8 +172,8 @@ class UsageLog:
         self,
         by: Sequence[UsageBy],
         *,
-        since: datetime,
-        until: datetime,
+        since: datetime | None = None,
+        until: datetime | None = None,
         asker: Identity | None = None,
         turn: TurnId | None = None,
     ) -> list[UsageTotal]:
@@ -117,21 +181,12 @@ class UsageLog:
 
         Args:
             by: What to group by beside the model; may be empty.
-            since: UTC.
-            until: UTC.
+            since: UTC; None: from the first.
+            until: UTC; None: to the last.
             asker: Only what this person's turns cost.
             turn: Only what this turn cost.
         """
-        # Written out only when it is asked for, so that the index of turns is used: every turn asks at its end.
-        of_turn = "" if turn is None else "AND turn_id = :turn"
-        sql = _TOTALS.format(keys="".join(f"{_GROUPS[each]}, " for each in by), of_turn=of_turn)
-        values = {
-            "since": stamp(since),
-            "until": stamp(until),
-            "asker": None if asker is None else str(asker),
-            "turn": turn,
-        }
-        return await self._database.read(lambda db: [_total(row, len(by)) for row in db.execute(sql, values)])
+        return await self._database.read(lambda db: totals(db, by, since=since, until=until, asker=asker, turn=turn))
 
 
 def _total(row: sqlite3.Row, keys: int) -> UsageTotal:
@@ -141,6 +196,7 @@ def _total(row: sqlite3.Row, keys: int) -> UsageTotal:
         calls=row["calls"],
         failed=row["failed"],
         unreported=row["unreported"],
+        held=from_micro(row["held"]),
         usage=Usage(
             input_tokens=row["input"],
             output_tokens=row["output"],

@@ -343,6 +343,7 @@ class Engine:
             unrecorded=self._unrecorded,
             save_result=settings.save_result,
             cost=settings.cost,
+            purse=settings.purse(self.database),
             recall=settings.recall,
             joins=settings.joins,
             window=settings.window,

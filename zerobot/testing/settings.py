@@ -14,11 +14,13 @@ from zerobot.core.ids import ConversationId
 from zerobot.core.messages import StoredFile
 from zerobot.security.bounds import Bounds
 from zerobot.security.policy import AccessPolicy
+from zerobot.store.database import Database
 from zerobot.store.inbox import QUEUE_LIMIT
 from zerobot.store.turn_rows import WaitingInput
 from zerobot.testing.model import ScriptedModel
 from zerobot.turn.ending import TurnEnd
 from zerobot.turn.kit import CostOf, RecallMemory, SaveResult, TurnLimits, nothing_recalled, unpriced
+from zerobot.turn.purse import UNLIMITED, Purse
 from zerobot.turn.window import CompactionRules
 
 
@@ -46,6 +48,8 @@ class Settings:
     always_ask: tuple[str, ...] = ()
     save_result: SaveResult | None = None
     cost: CostOf = unpriced
+    purse: Callable[[Database], Purse] = lambda _: UNLIMITED
+    """What turns pay from, over the store of their process; always the same for the same store."""
     recall: RecallMemory = nothing_recalled
     joins: timedelta | None = None
     window: int | None = None

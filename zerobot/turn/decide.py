@@ -23,13 +23,19 @@ ABNORMAL = {
 }
 
 
-def decide(answer: ModelAnswer, *, paused_before: bool) -> Decision:
+CUT_BY_BUDGET = Decision(StepReason.MAX_TOKENS, StopReason.BUDGET)
+
+
+def decide(answer: ModelAnswer, *, paused_before: bool, short: bool = False) -> Decision:
     """Bring an answer's end into a decision.
 
     Args:
         answer: A whole answer.
         paused_before: Whether the provider paused in this turn already; it is asked to go on once only.
+        short: Whether a spending limit left less room for the answer than there could have been.
     """
+    if short and answer.finish is Finish.LENGTH:
+        return CUT_BY_BUDGET
     if answer.finish in ABNORMAL:
         return ABNORMAL[answer.finish]
     if answer.finish is Finish.PAUSE:

@@ -9,6 +9,7 @@ from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnErr
 from zerobot.core.guards import TextBlockedError
 from zerobot.core.hooks import EndTurn
 from zerobot.core.ids import CallId, ReplyId, new_call_id
+from zerobot.core.log import EventLog
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
 from zerobot.core.model import Finish, ModelAnswer
 from zerobot.core.usage import Usage
@@ -18,7 +19,8 @@ from zerobot.turn import notices
 from zerobot.turn.check import parse_arguments
 from zerobot.turn.decide import Decision
 from zerobot.turn.generate import Asking
-from zerobot.turn.kit import Emit, TurnKit
+from zerobot.turn.kit import CostOf, Emit, TurnKit
+from zerobot.turn.purse import BudgetError
 from zerobot.turn.run import not_started
 from zerobot.turn.settle import settle, signed, unchecked
 from zerobot.turn.step_hooks import HookError
@@ -47,6 +49,7 @@ NOTICES = {
     StopReason.LENGTH: notices.CUT,
     StopReason.FILTERED: notices.FILTERED,
     StopReason.PROVIDER_PAUSE: notices.PROVIDER_PAUSED,
+    StopReason.BUDGET: notices.CUT_BY_BUDGET,
 }
 CLOSINGS = {
     StopReason.STEP_LIMIT: (notices.STEP_LIMIT, notices.STEP_LIMIT_SILENT),
@@ -185,6 +188,15 @@ class Ender:
         """No model answered."""
         return await self._failed(error.user_text, TurnError(error.code, str(error)))
 
+    async def over_budget(self, error: BudgetError, answer: ModelAnswer | None = None) -> TurnEnd:
+        """A spending limit ends the turn; `answer` is the last one that was paid for: its calls do not run."""
+        notice = f"_({error.user_text})_"
+        message = self._partial(notice)
+        if answer is not None:
+            message = replace(answer_message(self._turn, answer), notice=notice)
+        results = [(call, notices.OVER_BUDGET) for call in message.calls] if message else []
+        return await self._finish(StopReason.BUDGET, message, notice=notice, results=results)
+
     async def blocked(self, blocked: TextBlockedError) -> TurnEnd:
         """A guard has blocked the answer: what people read in its place is stored, with a note of the reason."""
         if self._progress.asking is not None:
@@ -294,7 +306,7 @@ class Ender:
             return TurnEnd(final, reply)
         self._told = True
         self._emit(final)
-        await self._log(final)
+        await log_finished(self._kit.log, self._kit.cost, final)
         return TurnEnd(final, reply)
 
     def _calls(
@@ -320,23 +332,25 @@ class Ender:
             error=error,
         )
 
-    async def _log(self, final: Final) -> None:
-        try:
-            cost = await self._kit.cost(final.turn)
-        except StorageError:
-            cost = "unknown"
-        self._kit.log(
-            "turn.finished",
-            level="info" if final.error is None else "warning",
-            outcome=final.outcome,
-            reason=final.reason,
-            steps=final.steps,
-            input_tokens=final.usage.input_tokens,
-            output_tokens=final.usage.output_tokens,
-            cost=cost,
-            code=final.error.code if final.error else None,
-            why=final.error.message if final.error else None,
-        )
+
+async def log_finished(log: EventLog, cost_of: CostOf, final: Final) -> None:
+    """Log the end of a turn."""
+    try:
+        cost = await cost_of(final.turn)
+    except StorageError:
+        cost = "unknown"
+    log(
+        "turn.finished",
+        level="info" if final.error is None else "warning",
+        outcome=final.outcome,
+        reason=final.reason,
+        steps=final.steps,
+        input_tokens=final.usage.input_tokens,
+        output_tokens=final.usage.output_tokens,
+        cost=cost,
+        code=final.error.code if final.error else None,
+        why=final.error.message if final.error else None,
+    )
 
 
 def final_of_superseded(turn: Turn) -> Final:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 
 from zerobot.core.messages import AssistantMessage, Message, UserMessage
+from zerobot.core.model import ModelRequest, ToolSpec
+from zerobot.core.tools import Tool
 from zerobot.turn.pictures import pictures
 
 CHARACTERS_A_TOKEN = 4
@@ -21,6 +23,16 @@ def tokens_of(text: str) -> int:
 def estimate(messages: Iterable[Message]) -> int:
     """Tokens of some messages, with the results of their calls and the pictures that are shown."""
     return sum(_tokens(message) for message in messages)
+
+
+def tools_tokens(tools: Iterable[Tool | ToolSpec]) -> int:
+    """Tokens of tools as a request offers them."""
+    return sum(tokens_of(tool.name + tool.description + json.dumps(tool.parameters, default=str)) for tool in tools)
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """Tokens of all that a request sends."""
+    return tokens_of(request.system) + tools_tokens(request.tools) + estimate(request.messages)
 
 
 def used_tokens(messages: Sequence[Message], after: int, rest: int) -> int:

@@ -1,21 +1,23 @@
 """Asking the model for one step: attempts, waiting, failover, and what each of them cost."""
 
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from zerobot.core.clock import Clock
-from zerobot.core.errors import ProviderError
+from zerobot.core.errors import ProviderError, ZerobotError
 from zerobot.core.events import StatusChanged, TextReset, TextShown
 from zerobot.core.log import EventLog
 from zerobot.core.model import Finish, ModelAnswer, ModelEvent, ModelRequest, TextDelta, UsageSoFar
-from zerobot.core.usage import Usage
+from zerobot.core.usage import NO_USAGE, Usage
 from zerobot.store.turn_rows import AttemptUsage
 from zerobot.turn import notices
+from zerobot.turn.estimate import tokens_of
 from zerobot.turn.guards import ReplyText
 from zerobot.turn.kit import Emit, ModelChoice, ModelRoute
+from zerobot.turn.purse import Account, BudgetError, Reservation
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 32.0
@@ -25,26 +27,71 @@ JITTER = 0.25
 BROKEN_OFF = frozenset({Finish.LENGTH, Finish.PAUSE, Finish.FILTER})
 """Ends of an answer that is not complete: its last word may be a part of one."""
 
+UNBILLED = frozenset({400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 529})
+"""HTTP statuses by which a provider says that it did not begin to answer, so that there is nothing to pay for."""
+UNSENT = frozenset({"connect_failed", "bad_url"})
+"""Codes of errors before a provider has read anything."""
+
 LONGEST_ANSWER = 100_000
 """Characters of one answer, some 25 messages of a chat. A model that writes on is cut off as at its own limit."""
 Mend = Callable[[ModelRequest, ProviderError], ModelRequest | None]
 """What to send instead of a request that was refused; None: nothing can be done about it."""
 
 
+@dataclass(slots=True)
+class _Heard:
+    """What has come of one attempt."""
+
+    reply: ReplyText
+    nothing: bool = True
+    """Not even a sign that the model works."""
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    """Characters of all pieces."""
+    usage: Usage | None = None
+    answer: ModelAnswer | None = None
+
+    @property
+    def said(self) -> str:
+        """All the text that has come, whatever of it was shown."""
+        return "".join(self.pieces)
+
+    def hear(self, text: str) -> None:
+        """A piece of text has come."""
+        self.pieces.append(text)
+        self.length += len(text)
+
+    @property
+    def whole(self) -> ModelAnswer:
+        """The answer, once it is there."""
+        assert self.answer is not None, "an attempt without an answer raises"
+        return self.answer
+
+    def attempt(self, model: str, purpose: str, kept: Reservation) -> AttemptUsage:
+        """What is recorded of it."""
+        usage, failed = self.usage, self.answer is None
+        if usage is not None and (failed or self.length > LONGEST_ANSWER):
+            # It broke off, and a running total may lag behind what has come.
+            usage = replace(usage, output_tokens=max(usage.output_tokens, tokens_of(self.said)))
+        return AttemptUsage(model=model, purpose=purpose, failed=failed, usage=usage, reservation=kept.id)
+
+
 class Asking:
     """One step's conversation with the models. It outlives a stop: what was shown and spent is known then too."""
 
     def __init__(
-        self, emit: Emit, clock: Clock, log: EventLog, purpose: str, begin: Callable[[], ReplyText] = ReplyText
+        self, emit: Emit, clock: Clock, log: EventLog, account: Account, begin: Callable[[], ReplyText] = ReplyText
     ) -> None:
         self._emit = emit
         self._clock = clock
         self._log = log
-        self._purpose = purpose
+        self._account = account
         self._begin = begin
         self.attempts: list[AttemptUsage] = []
         self._pieces: list[str] = []
         """Of `shown`: a text that grows by a character at a time would be copied each time."""
+        self.short = False
+        """Whether a spending limit has left less room for the current attempt's answer than there could have been."""
         self._void = False
         """Whether `shown` comes from an attempt that failed: the next one's first text replaces it."""
         self._failures = 0
@@ -61,8 +108,8 @@ class Asking:
         """Try the models of the route until one gives a whole answer.
 
         A model is tried again where the failure is passing, or where the request can be mended; when it has no tries or
-        no time left, or the failure is final, the next one is asked. Text of a failed attempt is taken back before
-        other text is shown.
+        no time left, or the failure is final, or a spending limit stands in its way, the next one is asked: it may be
+        cheaper. Text of a failed attempt is taken back before other text is shown.
 
         Args:
             request: Sendable; its model is the route's.
@@ -71,9 +118,11 @@ class Asking:
 
         Raises:
             ProviderError: None answered; it is the last failure.
+            BudgetError: The same, the last one not being asked because of a spending limit.
+            StorageError: The store refused to say whether the call can be paid.
             TextBlockedError: A guard has blocked what was to be shown.
         """
-        failure = ProviderError("no model is configured", code="no_model")
+        failed: ZerobotError = ProviderError("no model is configured", code="no_model")
         for choice in route.choices:
             attempt = 0
             while True:
@@ -81,8 +130,12 @@ class Asking:
                 try:
                     limit = request.max_output_tokens or choice.max_output
                     return await self._attempt(replace(request, model=choice.model, max_output_tokens=limit), choice)
+                except BudgetError as error:
+                    # Of several it is the first: that of the model which was meant to answer.
+                    failed = failed if isinstance(failed, BudgetError) else error
+                    break
                 except ProviderError as error:
-                    failure = error
+                    failed = failure = error
                 mended = mend(request, failure)
                 wait = self._wait(failure, attempt, choice) if mended is None else 0.0
                 last = wait is None and choice is route.choices[-1]
@@ -94,37 +147,46 @@ class Asking:
                     continue
                 self._waited += wait
                 await self._clock.sleep(wait)
-        raise failure
+        raise failed
 
     async def _attempt(self, request: ModelRequest, choice: ModelChoice) -> ModelAnswer:
-        usage: Usage | None = None
-        answer: ModelAnswer | None = None
-        reply, said = self._begin(), ""
+        account, model, heard = self._account, str(choice), _Heard(self._begin())
+        kept = await account.purse.reserve(account.payer, account.purpose, model, request)
+        self.short = kept.short
+        request = replace(request, max_output_tokens=kept.max_output or request.max_output_tokens)
         try:
-            stream = cast("AsyncGenerator[ModelEvent, None]", choice.provider.stream(request))
-            async with aclosing(stream) as events:
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        said += event.text
-                        self._show(reply.feed(event.text))
-                        if len(said) > LONGEST_ANSWER:
-                            answer = ModelAnswer(text=said, finish=Finish.LENGTH, usage=usage)
-                            break
-                    elif isinstance(event, UsageSoFar):
-                        usage = event.usage
-                    elif isinstance(event, ModelAnswer):
-                        usage = event.usage or usage
-                        answer = _checked(event)
-            if answer is None:
-                raise ProviderError("the stream ended without an answer", code="stream_broken", retryable=True)
+            await self._hear(choice.provider.stream(request), heard)
+        except ProviderError as error:
+            if heard.nothing and _is_unbilled(error):
+                heard.usage = NO_USAGE
+            raise
         finally:
             # Also when the turn is stopped: what an attempt cost is counted, once.
-            failed = answer is None
-            if failed:
-                self._show(reply.break_off())
+            if heard.answer is None:
+                self._show(heard.reply.break_off())
                 self._void = bool(self._pieces)
-            self.attempts.append(AttemptUsage(model=str(choice), purpose=self._purpose, failed=failed, usage=usage))
-        return await self._complete(answer, said, reply)
+            attempt = heard.attempt(model, account.purpose, kept)
+            self.attempts.append(attempt)
+            account.purse.ended(kept, model, attempt.usage)
+        return await self._complete(heard.whole, heard.said, heard.reply)
+
+    async def _hear(self, stream: AsyncIterator[ModelEvent], heard: "_Heard") -> None:
+        async with aclosing(cast("AsyncGenerator[ModelEvent, None]", stream)) as events:
+            async for event in events:
+                heard.nothing = False
+                if isinstance(event, TextDelta):
+                    heard.hear(event.text)
+                    self._show(heard.reply.feed(event.text))
+                    if heard.length > LONGEST_ANSWER:
+                        heard.answer = ModelAnswer(text=heard.said, finish=Finish.LENGTH, usage=heard.usage)
+                        break
+                elif isinstance(event, UsageSoFar):
+                    heard.usage = event.usage
+                elif isinstance(event, ModelAnswer):
+                    heard.usage = event.usage or heard.usage
+                    heard.answer = _checked(event)
+        if heard.answer is None:
+            raise ProviderError("the stream ended without an answer", code="stream_broken", retryable=True)
 
     async def _complete(self, answer: ModelAnswer, said: str, reply: ReplyText) -> ModelAnswer:
         """Bring what is shown to the whole answer, as the guards let it through."""
@@ -190,6 +252,11 @@ class Asking:
         if not last and self._failures > 1:
             self._told = True
             self._emit(StatusChanged(notices.STILL_TRYING))
+
+
+def _is_unbilled(error: ProviderError) -> bool:
+    """Whether nothing is to be paid for an attempt that failed without a word; some bill a prompt that they filter."""
+    return error.code in UNSENT or (error.status in UNBILLED and error.code != "filtered")
 
 
 def _checked(answer: ModelAnswer) -> ModelAnswer:

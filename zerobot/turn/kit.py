@@ -24,6 +24,7 @@ from zerobot.security.policy import AccessPolicy
 from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import AttemptUsage, Turn
 from zerobot.store.turns import Turns
+from zerobot.turn.purse import UNLIMITED, Purse
 from zerobot.turn.window import CompactionRules
 
 Emit = Callable[[TurnEvent], None]
@@ -213,6 +214,7 @@ class TurnKit:
     save_result: SaveResult | None = None
     """None: what is too long is cut in its middle."""
     cost: CostOf = unpriced
+    purse: Purse = UNLIMITED
     recall: RecallMemory = nothing_recalled
     joins: timedelta | None = None
     """Set where inputs join a running turn: how long one waits for more of it before it does. None: each waits for a

@@ -29,6 +29,7 @@ from zerobot.turn.generate import Asking
 from zerobot.turn.guards import Answers, genuine_receipts, guarded_lines
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.prepare import load_transcript, prepare_inputs, request_of
+from zerobot.turn.purse import Account, BudgetError, payer_of
 from zerobot.turn.recover import Mender, with_note
 from zerobot.turn.round import RoundEnd, run_round
 from zerobot.turn.steering import go_on_with_waiting, join_waiting
@@ -81,6 +82,8 @@ async def _to_an_end(loop: "_Loop", end: Ender) -> TurnEnd:
         return await end.refused_by_hook(error)
     except TextBlockedError as blocked:
         return await end.blocked(blocked)
+    except BudgetError as error:
+        return await end.over_budget(error)
     except ProviderError as error:
         return await end.model_failed(error)
 
@@ -162,6 +165,7 @@ class _Loop:
         Raises:
             TurnStoppedError: It was stopped.
             ProviderError: No model answered.
+            BudgetError: A spending limit stands in the way.
             HookError: A hook does not let it go on.
             StorageError: The store refused.
         """
@@ -224,10 +228,14 @@ class _Loop:
         self._note = ""
         self._progress.steps += 1
         self._emit(StepStarted(self._progress.steps))
-        answer = await self._ask("step", request)
-        decision = decide(answer, paused_before=self._progress.provider_paused)
+        asking, answer = await self._ask("step", request)
+        decision = decide(answer, paused_before=self._progress.provider_paused, short=asking.short)
         if decision.stop is not None:
             return await self._last_step(answer, decision)
+        used_up = await self._used_up(asking)
+        if used_up is not None:
+            self._seal(decision.step)
+            return await self._end.over_budget(used_up, answer)
         message = answer_message(self._turn, answer)
         if decision.step is StepReason.PAUSED:
             self._progress.provider_paused = True
@@ -237,10 +245,16 @@ class _Loop:
         await self._record(message)
         return None
 
+    async def _used_up(self, asking: Asking) -> BudgetError | None:
+        """The limit that the newest answer used up; one for which nothing was kept uses up none."""
+        if asking.attempts[-1].reservation is None:
+            return None
+        return await self._kit.purse.used_up(payer_of(self._turn))
+
     async def _make_room(self) -> None:
         """Sum up older messages if the next request comes near to the end of the model's window."""
         if needs_room(self._kit, self._transcript):
-            asking = self._progress.aside = aside(self._kit)
+            asking = self._progress.aside = aside(self._kit, payer_of(self._turn))
             work = make_room(self._kit, self._turn, self._transcript, self._emit, asking)
             await self._stop.unless_stopped(work)
 
@@ -284,8 +298,9 @@ class _Loop:
         if stored is not None:
             self._transcript.add(stored)
 
-    async def _ask(self, purpose: str, request: ModelRequest) -> ModelAnswer:
-        asking = Asking(self._emit, self._kit.clock, self._kit.log, purpose, self._answers.begin)
+    async def _ask(self, purpose: str, request: ModelRequest) -> tuple[Asking, ModelAnswer]:
+        account = Account(self._kit.purse, payer_of(self._turn), purpose)
+        asking = Asking(self._emit, self._kit.clock, self._kit.log, account, self._answers.begin)
         self._progress.asking = asking
         began = self._kit.clock.monotonic()
         asked = asking.answer(self._mender.ready(request), self._kit.route, self._mender.mend)
@@ -295,12 +310,12 @@ class _Loop:
         usage = total(asking.attempts)
         self._asked = _Asked(began, self._kit.clock.monotonic() - began, usage)
         self._emit(UsageCounted(self._progress.steps, usage, total(failed)))
-        return answer
+        return asking, answer
 
     async def _close(self, reason: StopReason) -> TurnEnd:
         """The closing request: no tools, answer from what there is. Its failure is no failure of the turn."""
         try:
-            answer = await self._ask("closing", request_of(self._kit, self._transcript, closing=True))
+            _, answer = await self._ask("closing", request_of(self._kit, self._transcript, closing=True))
         except ProviderError as error:
             self._kit.log("turn.closing_failed", level="warning", error=error)
             return await self._end.closed(reason, None)

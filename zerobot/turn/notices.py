@@ -33,6 +33,23 @@ UNGUARDED = (
 GUARD_BROKE = "I could not check this text, so it is withheld. Please try again."
 WITHHELD_ANSWER = "The answer was withheld by a guard ({code}); people read this instead."
 HOOK_BROKE = "Something that has to look at this request failed, so I stopped."
+SPENT_FOR_TURN = (
+    "What is left of the {limit} that one request may cost pays for no answer, so I stopped. What was done so far is "
+    "kept; your next message may cost as much again."
+)
+SPENT_FOR_USER = (
+    "What is left of the {limit} that one person may spend in a day pays for no answer. "
+    "There is new money at 00:00 UTC, in {wait}."
+)
+SPENT_FOR_DAY = (
+    "What is left of the {limit} that I may spend in a day pays for no answer. "
+    "There is new money at 00:00 UTC, in {wait}."
+)
+UNPRICED = (
+    "There is a spending limit, and nobody has told me what the model {model} costs, so I must not use it. "
+    "An operator can set its price."
+)
+CUT_BY_BUDGET = "_(The answer was cut off: what is left of a spending limit paid for no more.)_"
 
 CLOSING_REQUEST = (
     "You can call no more tools for this request: all its steps are used, or you repeated the same call too often. "
@@ -112,6 +129,10 @@ NOT_SAVED = ToolResult(
 SKIPPED = ToolResult(
     code=ResultCode.SKIPPED,
     text="The call did not run: an earlier call of the same step ended it. Ask again if it is still needed.",
+)
+OVER_BUDGET = ToolResult(
+    code=ResultCode.SKIPPED,
+    text="The call did not run: a spending limit was used up before it. Ask again if it is still needed.",
 )
 CUT_OFF = ToolResult(
     code=ResultCode.CUT_OFF,

@@ -1,23 +1,23 @@
 """Compaction: older messages become a summary. Whatever goes wrong with it, the turn goes on with what there was."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from zerobot.core.budget import Payer
 from zerobot.core.errors import ProviderError
 from zerobot.core.events import StatusChanged, TurnEvent
-from zerobot.core.ids import ConversationId, TurnId
+from zerobot.core.ids import TurnId
 from zerobot.core.messages import Earlier, Message, RecordedCall, UserMessage
 from zerobot.core.model import Finish, ModelAnswer, ModelRequest
-from zerobot.core.places import Identity
-from zerobot.core.tools import Tool
 from zerobot.core.usage import NO_USAGE
 from zerobot.store.turn_rows import AttemptUsage, Turn
 from zerobot.store.usage import ModelCallRow
-from zerobot.turn.estimate import tokens_of, used_tokens
+from zerobot.turn.estimate import tokens_of, tools_tokens, used_tokens
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.prepare import sent_messages
+from zerobot.turn.purse import Account, BudgetError
 from zerobot.turn.settle import shorten
 from zerobot.turn.transcript import Transcript
 from zerobot.turn.window import BY_HAND, Pass, folded, harmless, next_pass
@@ -49,16 +49,16 @@ def needs_room(kit: TurnKit, transcript: Transcript) -> bool:
     if kit.window is None:
         return False
     earlier = transcript.earlier
-    rest = tokens_of(kit.system) + tools_tokens(kit.tools)
+    rest = tokens_of(kit.system) + tools_tokens(kit.tools.values())
     used = used_tokens(sent_messages(kit, transcript), earlier.after, rest)
     if used < kit.compaction.share * kit.window:
         return False
     return next_pass(transcript.messages, earlier, kit.compaction) is not None
 
 
-def aside(kit: TurnKit) -> Asking:
+def aside(kit: TurnKit, payer: Payer) -> Asking:
     """Ask for a summary beside the steps: nobody sees its text, while what it costs is known whatever becomes of it."""
-    return Asking(_unseen, kit.clock, kit.log, PURPOSE)
+    return Asking(_unseen, kit.clock, kit.log, Account(kit.purse, payer, PURPOSE))
 
 
 async def make_room(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit, asking: Asking) -> None:
@@ -90,7 +90,7 @@ async def make_room(kit: TurnKit, turn: Turn, transcript: Transcript, emit: Emit
     emit(StatusChanged(""))
 
 
-async def compact(kit: TurnKit, conversation: ConversationId, channel: str, asker: Identity) -> int:
+async def compact(kit: TurnKit, payer: Payer) -> int:
     """Sum up all but the head and the newest blocks, because somebody asks for it (`/compact`).
 
     Call it where no turn of the conversation can begin meanwhile. Should one run all the same, nothing is lost: what
@@ -98,33 +98,31 @@ async def compact(kit: TurnKit, conversation: ConversationId, channel: str, aske
 
     Args:
         kit: As for a turn of this conversation.
-        conversation: What is summed up.
-        channel: Where it is, for the accounts.
-        asker: Who asked for it, for the accounts.
+        payer: Whose conversation is summed up, and who asked for it.
 
     Returns:
         How many messages are in the summary now that were not before; 0: there was nothing to sum up.
 
     Raises:
-        ProviderError: No usable summary came at the first pass; everything is as it was.
+        ProviderError, BudgetError: No usable summary came at the first pass; everything is as it was.
         StorageError: The store refused.
     """
-    count = 0
+    conversation, count = payer.conversation, 0
     while True:
         history = await kit.summaries.history(conversation)
         taken = next_pass(history.messages, history.earlier, replace(BY_HAND, head=kit.compaction.head))
         if taken is None or not await kit.summaries.begin(conversation, history.earlier.epoch, BY_HAND.cooldown):
             return count
-        asking = aside(kit)
+        asking = aside(kit, payer)
         try:
-            made = await _summed_up(kit, history.messages, taken, TurnId(""), asking)
-        except ProviderError as error:
+            made = await _summed_up(kit, history.messages, taken, payer.turn, asking)
+        except (ProviderError, BudgetError) as error:
             kit.log("summary.failed", level="warning", error=error, conversation=conversation)
             if not count:
                 raise
             return count
         finally:
-            await kit.summaries.meter(_rows(kit, asking.attempts, conversation, channel, asker))
+            await kit.summaries.meter(_rows(kit, asking.attempts, payer))
         if not await kit.summaries.save(conversation, history.earlier, made.earlier, made.model):
             return count
         kit.log("summary.made", blocks=made.blocks, model=made.model, conversation=conversation)
@@ -188,13 +186,6 @@ def source(taken: Pass, budget: int) -> tuple[str, int]:
     return text, len(blocks)
 
 
-def tools_tokens(tools: Mapping[str, Tool]) -> int:
-    """Tokens of the tools as a request offers them, estimated."""
-    return sum(
-        tokens_of(tool.name + tool.description + json.dumps(tool.parameters, default=str)) for tool in tools.values()
-    )
-
-
 def _source(summary: str, blocks: Sequence[Message], length: int) -> str:
     told = "\n".join(line for block in blocks for line in _lines(block, length))
     so_far = f"<summary_so_far>\n{harmless(summary)}\n</summary_so_far>\n\n" if summary else ""
@@ -218,21 +209,20 @@ def _call_lines(call: RecordedCall, length: int) -> list[str]:
     ]
 
 
-def _rows(
-    kit: TurnKit, attempts: Sequence[AttemptUsage], conversation: ConversationId, channel: str, asker: Identity
-) -> list[ModelCallRow]:
+def _rows(kit: TurnKit, attempts: Sequence[AttemptUsage], payer: Payer) -> list[ModelCallRow]:
     return [
         ModelCallRow(
-            turn=TurnId(""),
-            conversation=conversation,
-            channel=channel,
-            asker=asker,
+            turn=payer.turn,
+            conversation=payer.conversation,
+            channel=payer.channel,
+            asker=payer.asker,
             model=attempt.model,
             purpose=attempt.purpose,
             failed=attempt.failed,
             reported=attempt.usage is not None,
             usage=attempt.usage or NO_USAGE,
             at=kit.clock.now(),
+            reservation=attempt.reservation,
         )
         for attempt in attempts
     ]
