@@ -17,7 +17,7 @@ from tests.platforms.shell import PROGRAM, Done, Shell
 from zerobot.cli.guard import MARK
 from zerobot.cli.main import hoisted
 from zerobot.config.kinds import installed_kinds
-from zerobot.daemon.control import Conversing, converse
+from zerobot.daemon.control_client import Conversing, converse
 from zerobot.tools import shell as shell_tool
 
 

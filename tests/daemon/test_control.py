@@ -15,18 +15,9 @@ import pytest
 from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.log import silent
 from zerobot.daemon.ancestry import ancestors
-from zerobot.daemon.control import (
-    LINE_LIMIT,
-    ControlError,
-    Exchange,
-    Handler,
-    NoDaemonError,
-    Params,
-    Result,
-    call,
-    control_socket,
-    converse,
-)
+from zerobot.daemon.control import Exchange, Handler, control_socket
+from zerobot.daemon.control_client import NoDaemonError, call, converse
+from zerobot.daemon.control_wire import LINE_LIMIT, ControlError, Params, Result
 
 
 async def double(params: Params, exchange: Exchange) -> Result:
@@ -230,7 +221,7 @@ async def test_a_long_path_works(tmp_path: Path) -> None:
 async def test_a_child_of_the_daemon_is_refused(path: Path) -> None:
     """A process that the daemon started, as tools are, cannot operate it; nor can its child."""
     code = (
-        "import sys; from pathlib import Path; from zerobot.daemon.control import call\n"
+        "import sys; from pathlib import Path; from zerobot.daemon.control_client import call\n"
         "try:\n  call(Path(sys.argv[1]), 'double', {'text': 'h'})\n"
         "except Exception as error:\n  print(error)\n"
     )

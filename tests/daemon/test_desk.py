@@ -25,15 +25,15 @@ from zerobot.core.errors import MovedError, RefusedError, TryLaterError, Unclear
 from zerobot.core.events import TextShown
 from zerobot.core.ids import ApprovalId, TurnId
 from zerobot.core.places import Identity, Place
-from zerobot.daemon.desk import NOT_OPERATOR, NOT_YOUR_OWN, UNKNOWN
-from zerobot.daemon.prompt_board import as_text
+from zerobot.daemon.desk import NOBODY, NOT_OPERATOR, NOT_YOUR_OWN, UNKNOWN
+from zerobot.daemon.prompt_calls import as_text
 from zerobot.daemon.routing import OperatorRules
 from zerobot.delivery.line import TurnRef
 from zerobot.store import approvals as approval_rows
 from zerobot.store.columns import stamp
 from zerobot.store.conversations import Conversations
 from zerobot.store.grants import Grants
-from zerobot.testing.channel import FakeChannel, PlainChannel
+from zerobot.testing.channel import AskableChannel, FakeChannel, PlainChannel
 from zerobot.testing.clock import START, ManualClock
 
 # -- how they are asked -----------------------------------------------------------------------------------------------
@@ -92,6 +92,29 @@ async def test_a_prompt_whose_answer_is_lost_is_shown_again(office: Office) -> N
     assert (await office.press(approval)).outcome is PressOutcome.APPROVED
 
 
+async def test_where_a_platform_can_be_asked_a_lost_answer_leaves_one_prompt(
+    offices: Offices, clock: ManualClock
+) -> None:
+    """Its message is found by its key, also after a crash, so that no copy keeps its buttons for ever."""
+    channel = AskableChannel(clock)
+    channel.fail("ask", UnclearError("broken"), taken=True)
+    async with offices.open(channel=channel) as office:
+        await office.ask()
+        await clock.advance(5)
+        hold = channel.hold("ask", OLGAS)
+        second = await office.ask("2", turn="t2", place=Place("fake", "other room"))
+        await clock.advance(5)
+    hold.release()
+    assert len(channel.texts(OLGAS)) == 2
+    async with offices.open(channel=channel) as office:
+        await clock.advance(5)
+        assert len(channel.texts(OLGAS)) == 2
+        assert (await office.type("CODE1")).outcome is PressOutcome.APPROVED
+        assert (await office.press(second)).outcome is PressOutcome.APPROVED
+        await clock.advance(5)
+    assert [body.format for body in channel.messages[OLGAS].values()] == [{"buttons": False}] * 2
+
+
 async def test_a_prompt_that_is_refused_is_sent_as_text_with_its_code(office: Office) -> None:
     """Buttons that a platform does not take are no reason to ask nobody."""
     office.channel.fail("ask", RefusedError("no"))
@@ -123,6 +146,7 @@ async def test_a_turn_goes_on_when_no_operator_can_be_reached(offices: Offices) 
         assert (found.state, found.reason) == (ApprovalState.CANCELLED, "unreachable")
         assert office.woken == [approval.conversation]
         assert len(office.channel.of("ask")) == 2
+        assert office.channel.texts(ROOM) == [NOBODY]
 
 
 async def test_a_moved_chat_is_asked_under_its_new_id(offices: Offices) -> None:

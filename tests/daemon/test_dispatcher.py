@@ -43,6 +43,8 @@ class Shift:
         """Names of people whose turns meet a bug."""
         self.supersedes = False
         """Whether a new message ends a pause."""
+        self.shut_out: set[str] = set()
+        """Names of people who may not talk any more."""
         self.told: list[Turn] = []
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -50,6 +52,7 @@ class Shift:
             turns=house.engine.turns,
             kit=self._kit,
             supersedes=lambda _: self.supersedes,
+            welcome=self._welcome,
             view=lambda _: NotingView(house),
             approvals_changed=lambda: None,
             channels={"test": timedelta()},
@@ -59,6 +62,9 @@ class Shift:
             log=self._log,
         )
         self.dispatcher = Dispatcher(wires, 2)
+
+    async def _welcome(self, turn: Turn) -> bool:
+        return turn.asker_name not in self.shut_out
 
     async def hears(self, user: UserDouble, text: str) -> ConversationId:
         """Store what somebody says, and let the dispatcher look at it; with the first message it begins to work."""
@@ -230,3 +236,24 @@ async def test_who_waits_for_a_decision_is_told_once(shift: Shift) -> None:
     shift.dispatcher.wake(conversation)
     await shift.dispatcher.drain(1.0)
     assert len(shift.told) == 1
+
+
+async def test_nothing_is_done_for_somebody_who_may_not_talk_any_more(shift: Shift) -> None:
+    """What he wrote before he was shut out ends as stopped, and no model is asked."""
+    shift.shut_out.add("Ann")
+    await shift.hears(shift.house.user, "hi")
+    await shift.until("turn.finished")
+    assert shift.lines("turn.finished")[0]["outcome"] == "stopped"
+    assert shift.house.model.requests == []
+
+
+async def test_a_paused_turn_of_somebody_who_was_shut_out_runs_nothing(shift: Shift) -> None:
+    """The press comes after the revocation: the decision counts for nothing any more."""
+    shift.house.model.answers(calls("sup", id="c1", x="1"))
+    conversation = await shift.hears(shift.house.user, "hi")
+    await shift.until("turn.paused")
+    shift.shut_out.add("Ann")
+    await shift.house.operator.decides("Approve")
+    shift.dispatcher.wake(conversation)
+    await shift.until("turn.finished")
+    assert shift.house.tools.started == []

@@ -49,6 +49,7 @@ class Desk:
             press=self._press,
             may_press=self._press,
             notice=self._notice,
+            stranger=lambda: None,
             move=self._move,
             alive=lambda channel, why: None,
             log=self._log,

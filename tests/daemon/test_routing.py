@@ -16,7 +16,10 @@ from tests.daemon.office import (
     Offices,
 )
 from zerobot.core.places import Identity, Place
-from zerobot.daemon.routing import CLI, OperatorRules
+from zerobot.daemon.routing import CLI, OperatorRules, direct_places
+from zerobot.delivery.delivery import Delivery
+from zerobot.delivery.line import OpenChannel
+from zerobot.testing.channel import FakeChannel, fake_kind
 
 
 async def test_an_operator_who_asks_is_asked_in_the_chat(office: Office) -> None:
@@ -53,6 +56,26 @@ async def test_where_operators_are_asked(
     """Each setting; empty means that nobody can be asked, so that the call is refused with the true reason."""
     async with offices.open(rules) as office:
         assert tuple(await office.desk.routes(asker, ROOM)) == places
+
+
+async def test_an_operator_is_reached_on_his_own_platform(offices: Offices) -> None:
+    """Somebody asks on one channel, and the operator's direct chat is on another; who has none is passed over."""
+    async with offices.open() as office:
+        line = office.house.delivery.line("fake")
+        assert line is not None
+        second = FakeChannel(office.house.clock, name="second", platform="other")
+        channels = {
+            "fake": OpenChannel(name="fake", channel=line.channel, kind=fake_kind(), drafts=True),
+            "second": OpenChannel(name="second", channel=second, kind=fake_kind(), drafts=True),
+        }
+        house = office.house
+        delivery = Delivery(channels, house.outbox, house.clock, house.log, _no_move)
+        people = (Identity("other", "7"), Identity("mail", "x@y.test"), OLGA, Identity("other", "7"))
+        assert direct_places(delivery, people) == (Place("second", "7"), OLGAS)
+
+
+async def _no_move(place: Place, chat: str) -> None:
+    raise AssertionError(f"nothing moves: {place}, {chat}")
 
 
 @pytest.mark.parametrize(

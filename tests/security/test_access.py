@@ -193,6 +193,7 @@ def test_the_rules_keep_their_order() -> None:
         "_denied_tools",
         "_read_only",
         "_paths",
+        "_own_secret",
         "_always_ask",
         "_leaves_workspace",
         "_git_internals",

@@ -11,7 +11,7 @@ from tests.security.worlds import NOW
 from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, TurnId
 from zerobot.core.places import Identity, Place
-from zerobot.security.prompt import MAX_SHOWN, approval_prompt
+from zerobot.security.prompt import MAX_SHOWN, SCHEDULE, approval_prompt
 from zerobot.security.redact import Redactor
 
 OLGA = Identity("testing", "olga")
@@ -178,3 +178,11 @@ def test_a_line_feed_at_the_end_begins_no_line() -> None:
     assert "content line 3" not in ended
     assert "content (with a line end): one" in shown(approval(arguments={"content": "one\n"}))
     assert "content line 2: two" in shown(approval(arguments={"content": "one\ntwo"}))
+
+
+def test_a_prompt_says_that_a_schedule_asks() -> None:
+    """V051: no person stands behind it, and the operator reads so."""
+    asked = replace(approval(), asker=Identity(SCHEDULE, "morning"), asker_name="Olga")
+    text = visible(approval_prompt(asked, Redactor(), NOW))
+    assert "asked by: the schedule morning (no person)" in text
+    assert "Olga" not in text

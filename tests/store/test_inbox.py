@@ -119,16 +119,16 @@ def edit(text: str | None, *, sender: Identity | None = ANN, message: str = "m1"
 async def test_a_waiting_message_is_changed_by_its_author(inbox: Inbox, database: Database) -> None:
     """The turn that takes it sees the new text."""
     await inbox.accept(envelope(), EVERYONE, is_command=False)
-    assert await inbox.edit(edit("hello again"))
+    assert await inbox.edit(edit("hello again"), EVERYONE)
     assert await stored(database) == [("e1", "waiting", "hello again")]
 
 
 async def test_a_deleted_message_is_cancelled(inbox: Inbox, database: Database) -> None:
     """Its text is gone from the store too, and its event stays known."""
     await inbox.accept(envelope(), EVERYONE, is_command=False)
-    assert await inbox.edit(edit(None))
+    assert await inbox.edit(edit(None), EVERYONE)
     assert await stored(database) == [("e1", "cancelled", "")]
-    assert not await inbox.edit(edit("back"))
+    assert not await inbox.edit(edit("back"), EVERYONE)
 
 
 async def test_a_deletion_by_nobody_in_particular_counts_and_a_change_does_not(
@@ -136,8 +136,8 @@ async def test_a_deletion_by_nobody_in_particular_counts_and_a_change_does_not(
 ) -> None:
     """Some platforms say only which message is gone; what a message says, its author alone decides."""
     await inbox.accept(envelope(), EVERYONE, is_command=False)
-    assert not await inbox.edit(edit("x", sender=None))
-    assert await inbox.edit(edit(None, sender=None))
+    assert not await inbox.edit(edit("x", sender=None), EVERYONE)
+    assert await inbox.edit(edit(None, sender=None), EVERYONE)
     assert await stored(database) == [("e1", "cancelled", "")]
 
 
@@ -146,21 +146,21 @@ async def test_nobody_else_changes_a_message(inbox: Inbox, database: Database) -
     await inbox.accept(envelope(), EVERYONE, is_command=False)
     elsewhere = EnvelopeEdit(place=Place("pigeon", "43"), sender=ANN, message_id="m1", text="x")
     for each in (edit("x", sender=BOB), edit("x", message="m2"), edit(None, sender=BOB), elsewhere):
-        assert not await inbox.edit(each)
+        assert not await inbox.edit(each, EVERYONE)
     assert await stored(database) == [("e1", "waiting", "hello")]
 
 
 async def test_a_message_without_an_id_is_never_changed(inbox: Inbox) -> None:
     """No id matches no id, not every message that has none."""
     await inbox.accept(envelope(message=""), EVERYONE, is_command=False)
-    assert not await inbox.edit(edit("x", message=""))
+    assert not await inbox.edit(edit("x", message=""), EVERYONE)
 
 
 async def test_a_message_that_a_turn_has_taken_stays(inbox: Inbox, database: Database) -> None:
     """An edit of an answered message does nothing."""
     await inbox.accept(envelope(), EVERYONE, is_command=False)
     await database.write(lambda db: db.execute("UPDATE inbox SET state = 'taken'"))
-    assert not await inbox.edit(edit("x"))
+    assert not await inbox.edit(edit("x"), EVERYONE)
     assert await stored(database) == [("e1", "taken", "hello")]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.rows import ANN, BOB, NOW, OPERATOR, PLACE, envelope
 from zerobot.core.admission import Admission
-from zerobot.core.envelope import Acceptance, InboundEnvelope
+from zerobot.core.envelope import Acceptance, EnvelopeEdit, InboundEnvelope
 from zerobot.core.places import Identity, Place
 from zerobot.store.audit import Audit
 from zerobot.store.database import Database
@@ -49,17 +49,80 @@ async def test_a_stranger_is_told_a_code(inbox: Inbox) -> None:
     assert accepted.pairing.expires_at == NOW + timedelta(hours=1)
 
 
-async def test_a_stranger_is_told_once_an_hour(inbox: Inbox, pairings: Pairings, clock: ManualClock) -> None:
-    """However much he writes; then he gets a new code, and the old one is worth nothing."""
+async def test_a_stranger_is_told_the_same_code_every_ten_minutes_at_most(
+    inbox: Inbox, pairings: Pairings, clock: ManualClock
+) -> None:
+    """However much he writes; after the hour he gets a new code, and the old one is worth nothing."""
     first = await asks(inbox)
-    clock.jump(3599)
+    clock.jump(599)
     quiet = await says(inbox, envelope("e2", sender=BOB))
     assert quiet == Accepted(outcome=Acceptance.PAIRING)
     clock.jump(1)
+    again = await asks(inbox)
+    assert (again.code, again.expires_at) == (first.code, first.expires_at)
+    clock.jump(3000)
     second = await asks(inbox)
     assert second.code != first.code
     assert await pairings.approve(first.code, OPERATOR, clock.now()) is None
     assert await pairings.approve(second.code, OPERATOR, clock.now()) is not None
+
+
+async def test_two_hundred_strangers_open_few_requests(inbox: Inbox) -> None:
+    """V059: as many are answered as there are open requests, the others wait in silence."""
+    told = [await says(inbox, envelope(f"e{number}", sender=Identity("pigeon", f"s{number}"))) for number in range(200)]
+    assert len([each for each in told if each.pairing is not None]) == OPEN_REQUESTS <= 10
+
+
+async def test_operators_are_asked_once_about_each_and_about_few_an_hour(
+    inbox: Inbox, pairings: Pairings, clock: ManualClock
+) -> None:
+    """Strangers cannot flood operators; whoever is not shown stands in the list all the same."""
+    for number in range(4):
+        await asks(inbox, Identity("pigeon", f"s{number}"))
+    within = timedelta(hours=1)
+    first = await pairings.to_ask(clock.now(), 3, within)
+    assert [each.identity.id for each in first] == ["s0", "s1", "s2"]
+    assert await pairings.to_ask(clock.now(), 3, within) == []
+    assert len(await pairings.list()) == 4
+    clock.jump(3600)
+    await asks(inbox)
+    assert [each.identity for each in await pairings.to_ask(clock.now(), 3, within)] == [BOB]
+
+
+async def test_the_first_answer_to_a_request_counts(inbox: Inbox, pairings: Pairings, clock: ManualClock) -> None:
+    """Two operators press: one lets in, the other learns so; a refused person is out, and gets no new code."""
+    await asks(inbox)
+    await asks(inbox, ANN)
+    ann, bob = await pairings.to_ask(NOW, 5, timedelta(hours=1))
+    decided, won = await pairings.decide(bob.request, OPERATOR, NOW, let_in=True)
+    assert decided is not None
+    assert (decided.identity, decided.state, won) == (BOB, "allowed", True)
+    decided, won = await pairings.decide(bob.request, ANN, NOW, let_in=False)
+    assert decided is not None
+    assert (decided.state, decided.decided_by, won) == ("allowed", OPERATOR, False)
+    await pairings.decide(ann.request, OPERATOR, NOW, let_in=False)
+    assert await says(inbox, envelope("e9")) == Accepted(outcome=Acceptance.NOT_ALLOWED)
+    assert await pairings.decide("pair.none", OPERATOR, NOW, let_in=True) == (None, False)
+    clock.jump(3600)
+    late = (await asks(inbox, Identity("pigeon", "3"))).expires_at
+    (third,) = await pairings.to_ask(clock.now(), 5, timedelta(hours=1))
+    assert (await pairings.decide(third.request, OPERATOR, late, let_in=True))[1] is False
+
+
+async def test_what_a_person_wrote_is_refused_when_he_is_shut_out(
+    inbox: Inbox, pairings: Pairings, database: Database
+) -> None:
+    """Waiting inputs are cancelled; an edit or a deletion of them changes nothing any more."""
+    await pairings.approve((await asks(inbox)).code, OPERATOR, NOW)
+    accepted = await says(inbox, envelope("e2", sender=BOB, message="m2"))
+    assert accepted.conversation is not None
+    await pairings.revoke(BOB, OPERATOR)
+    edit = EnvelopeEdit(place=PLACE, sender=BOB, message_id="m2", text="more")
+    assert not await inbox.edit(edit, PAIRING)
+    assert not await pairings.may_talk(BOB, "pigeon", PAIRING)
+    assert await inbox.refuse(BOB, "pigeon") == 1
+    assert await inbox.waiting_count(accepted.conversation) == 0
+    assert await pairings.may_talk(BOB, "pigeon", Admission(identities=frozenset({BOB})))
 
 
 async def test_an_approved_person_talks(

@@ -62,6 +62,7 @@ class Door:
             press=_no_press,
             may_press=_no_question,
             notice=self._tell,
+            stranger=lambda: None,
             move=_no_move,
             alive=lambda channel, why: None,
             log=self.house.note_log,

@@ -25,7 +25,7 @@ from zerobot.core.log import EventLog
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.app import run_daemon
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.control import NoDaemonError, call, converse
+from zerobot.daemon.control_client import NoDaemonError, call, converse
 from zerobot.daemon.logs import log_to
 from zerobot.security.redact import Redactor
 from zerobot.security.visible import one_line

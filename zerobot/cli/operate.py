@@ -13,9 +13,12 @@ from zerobot.cli.terminal.kind import TERMINAL
 from zerobot.config.loader import LoadedConfig, load_config, load_for_operators
 from zerobot.core.errors import StateLockedError, ZerobotError
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.control import NoDaemonError, Result, call
+from zerobot.daemon.control_client import NoDaemonError, call
+from zerobot.daemon.control_wire import Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import NoEffects, OperationError, Operations
+from zerobot.security.own_secrets import OwnSecrets
+from zerobot.security.redact import Redactor
 from zerobot.store.database import open_database
 from zerobot.store.state_dir import StateDir
 from zerobot.store.usage import UsageLog
@@ -106,10 +109,13 @@ async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str
     with state.lock(now=clock.now(), command=f"zerobot {method}"):
         async with open_database(state.database_path) as database:
             costs = Costs(loaded, UsageLog(database))
+            redactor = Redactor(value for _, value in loaded.secrets)
+            own = OwnSecrets(loaded.secrets, state.secret("digests"))
             operations = Operations(
                 database=database,
                 effects=NoEffects(database),
                 costs=costs,
+                clean=lambda text: redactor.clean(own.veil(text)),
                 receipt_key=state.receipt_key,
                 clock=clock,
             )

@@ -210,13 +210,33 @@ def _say_budget(result: Mapping[str, object]) -> None:
 def audit(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, help="How many entries.")] = 50,
+    who: Annotated[
+        str, typer.Option(help="Only what this person decided or asked for; an id as /whoami tells it.")
+    ] = "",
+    did: Annotated[
+        str, typer.Option(help="Only this: approval, approval.denied, tool.ran, pair, grant, freeze, ...")
+    ] = "",
+    days: Annotated[int, typer.Option(min=1, max=36_500, help="How far back.")] = 36_500,
     *,
     json: AsJson = False,
 ) -> None:
-    """Show who approved, denied, paired, revoked, froze and reset what, the latest first."""
-    rows = rows_of(ask(context, "audit", {"limit": limit}), "entries")
-    columns = {"at": "AT", "by": "BY", "did": "DID", "to": "TO", "reason": "BECAUSE"}
-    say(as_json(rows) if json else table(rows, columns, "nothing is on record yet"))
+    """Show who asked for what, who decided it and by which rule it ran, and what was changed; the latest first."""
+    rows = rows_of(ask(context, "audit", {"limit": limit, "who": who, "did": did, "days": days}), "entries")
+    if json:
+        say(as_json(rows))
+        return
+    columns = {
+        "at": "AT",
+        "by": "BY",
+        "did": "DID",
+        "to": "TO",
+        "asked_by": "ASKED BY",
+        "rule": "RULE",
+        "outcome": "OUTCOME",
+        "short": "DIGEST",
+        "reason": "BECAUSE",
+    }
+    say(table([{**row, "short": str(row["digest"])[:12]} for row in rows], columns, "nothing is on record yet"))
 
 
 def receipt(context: typer.Context, receipt: str, *, json: AsJson = False) -> None:

@@ -101,3 +101,6 @@ class ApprovalPrompt:
     open: bool = True
     """Whether buttons are shown; False once it is decided."""
     grantable: bool = True
+    """Whether one of the buttons is "always"."""
+    answer: str = ""
+    """How it is answered where there are no buttons (Markdown); empty: by `/approve` and `/deny` with the code."""

@@ -20,7 +20,8 @@ class ChannelSettings(Section):
         "empty or absent: nobody but operators and those who were paired.",
     )
     pairing: bool = Field(
-        default=True, description="Whether an unknown user in a direct chat gets a code that the owner approves."
+        default=True,
+        description="Whether an unknown user in a direct chat gets a code, and operators are asked to let them in.",
     )
     require_mention: bool = Field(
         default=True, description="Whether the bot answers in groups only when it is mentioned or replied to."

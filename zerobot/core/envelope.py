@@ -103,6 +103,7 @@ class ButtonPress:
     """Typed instead of a button: `/approve CODE`."""
     button: Button
     reason: str = ""
+    """What the presser says about it, in a form of the platform's or behind the code; the model reads it after a no."""
     presser_name: str = ""
     place: Place | None = None
     """Where it was pressed."""

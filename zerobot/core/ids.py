@@ -40,6 +40,15 @@ def new_reservation_id() -> ReservationId:
     return ReservationId(secrets.token_hex(8))
 
 
+PAIRING = "pair."
+"""How the ids of pairing requests begin, and no approval's does: what a button carries names one or the other."""
+
+
+def new_pairing_id() -> ApprovalId:
+    """Mint the id of a stranger's request to be let in, which operators are asked about like about an approval."""
+    return ApprovalId(PAIRING + new_approval_id())
+
+
 def new_code(length: int = 6) -> str:
     """Mint a code that a person types, `length` characters of `CODE_ALPHABET`."""
     return "".join(secrets.choice(CODE_ALPHABET) for _ in range(length))

@@ -1,6 +1,7 @@
 """The access policy in force: what is configured, and the freeze switch that operators can throw at any time."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from zerobot.config.loader import LoadedConfig
@@ -9,6 +10,7 @@ from zerobot.core.channel import ChannelState
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ConversationId
 from zerobot.security.bounds import Bounds
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.policy import AccessPolicy, bounds_of, command_prefixes
 from zerobot.security.sandbox import SandboxState
 from zerobot.store.grants import Grants
@@ -55,15 +57,19 @@ def configured_policy(config: LoadedConfig, bounds: Bounds, sandbox: SandboxStat
 class DaemonAccess:
     """Gives turns the policy and the grants as they are at this moment."""
 
-    def __init__(self, policy: AccessPolicy, grants: Grants, state: ChannelState, clock: Clock) -> None:
+    def __init__(
+        self, policy: AccessPolicy, grants: Grants, state: ChannelState, secrets: OwnSecrets, clock: Clock
+    ) -> None:
         self._policy = policy
+        self._secrets = secrets
+        self._frozen = asyncio.Event()
         self._grants = grants
         self._state = state
         self._clock = clock
 
     async def load(self) -> None:
         """Read the freeze switch; it holds over restarts."""
-        self._policy = replace(self._policy, frozen=await self._state.get(FROZEN) == "yes")
+        self._switch(frozen=await self._state.get(FROZEN) == "yes")
 
     def policy(self) -> AccessPolicy:
         """The policy in force."""
@@ -73,13 +79,28 @@ class DaemonAccess:
         """The grants of a conversation that have not ended."""
         return await self._grants.active(conversation, self._clock.now())
 
+    def own_secrets(self, arguments: Mapping[str, object]) -> tuple[str, ...]:
+        """The keys of the configured secrets that stand in the arguments of a call."""
+        return self._secrets.named_in(arguments)
+
+    async def frozen(self) -> None:
+        """Wait until all tools are stopped; returns at once while they are."""
+        await self._frozen.wait()
+
     async def freeze(self, *, frozen: bool) -> None:
-        """Throw the switch: while it is on, no tool runs.
+        """Throw the switch: while it is on, no tool runs, and those that run are ended.
 
         Raises:
             StorageError: It is not on record. A freeze holds nevertheless, until the next start; an unfreeze does not.
         """
         if frozen:
-            self._policy = replace(self._policy, frozen=True)
+            self._switch(frozen=True)
         await self._state.set(FROZEN, "yes" if frozen else "no")
+        self._switch(frozen=frozen)
+
+    def _switch(self, *, frozen: bool) -> None:
         self._policy = replace(self._policy, frozen=frozen)
+        if frozen:
+            self._frozen.set()
+        else:
+            self._frozen.clear()

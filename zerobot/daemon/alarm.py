@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from zerobot.core.channel import AsksApproval, OutboundMessage
+from zerobot.core.channel import OutboundMessage
 from zerobot.core.clock import Clock
 from zerobot.core.errors import DeliveryError, StorageError
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
+from zerobot.daemon.routing import direct_places
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import Line
 from zerobot.delivery.pacing import Priority
@@ -103,12 +104,10 @@ class StorageAlarm:
                 return
 
     async def _tell(self, text: str) -> None:
-        for operator in self._operators:
-            for line in self._delivery.lines():
-                place = line.channel.direct_place(operator) if isinstance(line.channel, AsksApproval) else None
-                if place is not None:
-                    await self._say(line, place, text)
-                    break
+        for place in direct_places(self._delivery, self._operators):
+            line = self._delivery.line(place.channel)
+            assert line is not None, "a place of an open channel"
+            await self._say(line, place, text)
 
     async def _say(self, line: Line, place: Place, text: str) -> None:
         try:

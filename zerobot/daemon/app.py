@@ -9,14 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pydantic import BaseModel
 
 from zerobot.config.loader import LoadedConfig
-from zerobot.core.admission import Admission, fold_handle
 from zerobot.core.channel import Channel, ChannelKind, ChannelServices
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ConfigError
 from zerobot.core.loading import loading
 from zerobot.core.log import BoundLog, EventLog
-from zerobot.core.places import Identity
 from zerobot.daemon.absent import declare_absent
 from zerobot.daemon.access_state import configured_bounds
 from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
@@ -33,8 +31,10 @@ from zerobot.daemon.intake import ChannelIntake
 from zerobot.daemon.logs import stderr_log
 from zerobot.daemon.parts import Foundation, Parts, build_parts
 from zerobot.daemon.plugins import open_plugins
+from zerobot.daemon.routing import direct_places
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.redact import Redactor
 from zerobot.store.channel_state import DAEMON, channel_state
 from zerobot.store.database import Database, open_database
@@ -100,6 +100,7 @@ async def run_daemon(
                 redactor=redactor,
                 bounds=bounds,
                 box=box,
+                own_secrets=OwnSecrets(config.secrets, state.secret("digests")),
                 clock=clock,
                 log=log,
             )
@@ -131,6 +132,7 @@ async def _run(
         services = [
             group.create_task(parts.delivery.run(), name="delivery"),
             group.create_task(parts.desk.run(), name="desk"),
+            group.create_task(parts.wards.doorbell.run(), name="doorbell"),
             group.create_task(parts.dispatcher.run(), name="dispatcher"),
             group.create_task(parts.lane.run(), name="commands"),
             group.create_task(keep_house(foundation, parts.books.inbox), name="housekeeping"),
@@ -156,7 +158,7 @@ def _budget_alarm(parts: Parts, purse: BudgetPurse) -> BudgetAlarm:
     operators = foundation.config.settings.operators.identities
     return BudgetAlarm(
         purse,
-        lambda: parts.desk.direct_places(operators),
+        lambda: direct_places(parts.delivery, operators),
         parts.delivery.notice,
         channel_state(foundation.database, DAEMON),
         foundation.clock,
@@ -216,19 +218,9 @@ def _intake(parts: Parts, opened: OpenChannel) -> ChannelIntake:
     foundation = parts.foundation
     settings = foundation.config.settings
     table = settings.channels.get(opened.name, ChannelSettings())
-    platform = opened.kind.name
-    local = foundation.local_operator
-    listed = [user for user in table.allowed_users if user != "*"]
-    admission = Admission(
-        identities=frozenset(Identity(platform, user) for user in listed if not user.startswith("@")),
-        handles=frozenset(fold_handle(user) for user in listed if user.startswith("@")),
-        everyone="*" in table.allowed_users,
-        pairing=table.pairing,
-        operators=frozenset(settings.operators.identities) | ({local} if local else set()),
-    )
     return ChannelIntake(
         opened.name,
-        admission,
+        parts.wards.door.admissions[opened.name],
         parts.intake,
         require_mention=table.require_mention,
         interrupts=settings.agent_for(opened.name).on_message_during_turn == "interrupt",

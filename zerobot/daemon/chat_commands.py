@@ -17,10 +17,12 @@ COMMANDS: tuple[ChatCommand, ...] = (
     ChatCommand(name="whoami", summary="your id, as settings and operators know it"),
     ChatCommand(name="approve", summary="approve a waiting request: /approve CODE", operators_only=True),
     ChatCommand(name="deny", summary="deny a waiting request: /deny CODE [reason]", operators_only=True),
-    ChatCommand(name="pair", summary="let somebody in: /pair CODE; alone: who is in", operators_only=True),
+    ChatCommand(
+        name="pair", summary="let somebody in: /pair CODE; out: /pair revoke ID; alone: who is in", operators_only=True
+    ),
     ChatCommand(name="grants", summary="what needs no approval here; /grants revoke NUMBER", operators_only=True),
     ChatCommand(name="model", summary="the model of this chat; /model PROVIDER/MODEL changes it", operators_only=True),
-    ChatCommand(name="freeze", summary="let no tool run until /unfreeze", operators_only=True),
+    ChatCommand(name="freeze", summary="stop all tools, everywhere, until /unfreeze", operators_only=True),
     ChatCommand(name="unfreeze", summary="let tools run again", operators_only=True),
 )
 PREFIXES = ("/", "!")

@@ -13,7 +13,7 @@ from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ConversationId, InboxId, ReplyId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.memory import MemoryBackend, MemoryOwner
-from zerobot.core.places import Identity, Place
+from zerobot.core.places import Identity
 from zerobot.daemon.access_state import DaemonAccess
 from zerobot.daemon.budget import left_text
 from zerobot.daemon.chat_commands import COMMANDS, read_command_line, refusal
@@ -22,6 +22,7 @@ from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
 from zerobot.daemon.kits import KitMaker
 from zerobot.daemon.models import Models
+from zerobot.daemon.wards import Wards
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
 from zerobot.store.audit import Audit
@@ -38,7 +39,6 @@ USAGE_DAYS = 30
 MEMORIES_SHOWN = 50
 HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
-WELCOME = "You are in. Write to me whenever you like; /help says more."
 NEW = "We start afresh: I no longer see what was said here before."
 DROPPED = " What still waited for an answer ({count}) I dropped with it; send it again if you still want it."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
@@ -66,7 +66,7 @@ class CommandWires:
     dispatcher: Dispatcher
     desk: ApprovalDesk
     access: DaemonAccess
-    notice: Callable[[Place, str, str], Awaitable[object]]
+    wards: Wards
     answered: Callable[[ReplyId], None]
     """The answer to a command is in the store, to be delivered."""
     models: Models
@@ -121,7 +121,7 @@ class ChatCommands:
         """Carry out a stored command and mark it done. After a crash before that it is done again: all can be."""
         envelope = waiting.envelope
         line = read_command_line(envelope.text)
-        if line is not None:
+        if line is not None and await self._wires.wards.door.welcome(envelope.sender, envelope.place.channel):
             asked = Asked(id=waiting.id, envelope=envelope, conversation=waiting.conversation, rest=line.rest)
             text = refusal(line) or await self._answer(line.command, asked)
             reply = await self._wires.books.inbox.answer_command(waiting, text)
@@ -260,21 +260,33 @@ class ChatCommands:
         return (await self._wires.desk.press(press)).text
 
     async def _pair(self, asked: Asked) -> str:
+        word, _, who = asked.rest.partition(" ")
+        if word == "revoke" and who:
+            return await self._shut_out(who.strip(), asked.envelope.sender)
         if asked.rest:
             let_in = await self._wires.books.pairings.approve(
                 asked.rest, asked.envelope.sender, self._wires.clock.now()
             )
             if let_in is None:
                 return "That code is wrong, used or too old; or too many wrong ones were typed lately."
-            if let_in.chat:
-                place = Place(let_in.channel, let_in.chat)
-                await self._wires.notice(place, WELCOME, "")
+            await self._wires.wards.doorbell.let_in(let_in)
             return f"{let_in.name or let_in.identity} (`{let_in.identity}`) may talk to me now."
         known = await self._wires.books.pairings.list()
         lines = [
             f"- `{each.identity}` {each.name}: {each.state} on {each.channel} {each.code}".rstrip() for each in known
         ]
         return "\n".join(lines) or "Nobody has asked to be let in."
+
+    async def _shut_out(self, who: str, by: Identity) -> str:
+        try:
+            person = Identity.parse(who)
+        except ValueError as error:
+            return f"That is no id: {error}"
+        channels = await self._wires.books.pairings.revoke(person, by)
+        await self._wires.wards.door.shut_out(person, channels)
+        if not channels:
+            return f"`{person}` was not let in by pairing or by a name; the lists in the settings decide about them."
+        return f"`{person}` may no longer talk to me."
 
     async def _grants(self, asked: Asked) -> str:
         words = asked.rest.split()
@@ -301,16 +313,16 @@ class ChatCommands:
         return str(self._wires.models.route(self._wires.agent_for(channel), chosen).choices[0])
 
     async def _freeze(self, asked: Asked) -> str:
-        await self._throw(asked.envelope.sender, frozen=True)
+        await self._throw(asked.envelope, frozen=True)
         return "Frozen: no tool runs until /unfreeze."
 
     async def _unfreeze(self, asked: Asked) -> str:
-        await self._throw(asked.envelope.sender, frozen=False)
+        await self._throw(asked.envelope, frozen=False)
         return "Tools may run again, within their rules."
 
-    async def _throw(self, by: Identity, *, frozen: bool) -> None:
-        await self._wires.access.freeze(frozen=frozen)
-        await self._wires.books.audit.note(str(by), "freeze" if frozen else "unfreeze", "tools")
+    async def _throw(self, envelope: InboundEnvelope, *, frozen: bool) -> None:
+        await self._wires.wards.emergency.throw(frozen=frozen, here=envelope.place)
+        await self._wires.books.audit.note(str(envelope.sender), "freeze" if frozen else "unfreeze", "tools")
 
 
 def _payer(asked: Asked) -> Payer:

@@ -1,46 +1,24 @@
-"""The control socket: how commands and attached terminals speak to a running daemon.
-
-One request a connection, everything a JSON object on a line of its own. The client sends
-`{"method": …, "params": {…}}` and, for methods that converse, any number of `{"input": {…}}`; the daemon answers any
-number of `{"item": {…}}` and at last `{"result": {…}}` or `{"error": {"code": …, "text": …}}`.
-"""
+"""The daemon's side of the control socket: who may ask, and how a request is answered. See `control_wire`."""
 
 import asyncio
-import contextlib
-import json
 import os
 import socket
 import struct
-import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from io import BufferedReader
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
 from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.log import EventLog
 from zerobot.daemon.ancestry import ancestors
+from zerobot.daemon.control_wire import LINE_LIMIT, ControlError, HungUpError, Lines, Params, Result, socket_address
 
-LINE_LIMIT = 1024 * 1024
-"""Bytes of the longest line that a client may send."""
-ANSWER_LIMIT = 64 * LINE_LIMIT
-"""Bytes of the longest line that a client reads: it is his own daemon that writes them."""
 CONNECTIONS = 64
 """Open at once; one more is told so and closed."""
 REQUEST_SECONDS = 10.0
 """How long a client may take to write its request."""
-WRITE_SECONDS = 10.0
-"""How long a client may leave a line unread before it is cut off."""
-
-# sockaddr_un(7): sun_path has 108 bytes, and the last one is a zero. macOS has 104.
-_PATH_BYTES = 107 if sys.platform == "linux" else 103
 _BACKLOG = 16
-
-Params = Mapping[str, object]
-"""What a request carries; plain JSON values."""
-Result = Mapping[str, object]
-"""What an operation answers; plain JSON values."""
 
 
 class Exchange(Protocol):
@@ -57,26 +35,6 @@ class Exchange(Protocol):
 
 Handler = Callable[[Params, Exchange], Awaitable[Result]]
 """One method. A `ZerobotError` that it raises reaches the client as a `ControlError`; anything else is our fault."""
-
-
-class ControlError(ZerobotError):
-    """The daemon refused a request, or did not answer it; `str(error)` is for the person who asked.
-
-    Attributes:
-        code: A short stable word: `unknown_method`, `bad_request`, `refused`, `failed`, `broken`.
-    """
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
-class NoDaemonError(ZerobotError):
-    """Nobody listens on the control socket."""
-
-
-class _HungUpError(OSError):
-    """The client is gone, or does not read or write. An `OSError`, as `Terminal.send` promises; no operation's own."""
 
 
 @asynccontextmanager
@@ -113,7 +71,7 @@ def _listen(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove(path)
-        with _address(path) as address:
+        with socket_address(path) as address:
             listener.bind(address)
         path.chmod(0o600)
         listener.listen(_BACKLOG)
@@ -125,23 +83,6 @@ def _listen(path: Path) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-@contextmanager
-def _address(path: Path) -> Iterator[str]:
-    """The path as the system takes it: a long one goes by an open handle of its directory."""
-    if len(os.fsencode(path)) <= _PATH_BYTES:
-        yield str(path)
-        return
-    if sys.platform != "linux":
-        raise StorageError(
-            f"the path of the control socket has more than {_PATH_BYTES} bytes; choose a shorter daemon.state_dir"
-        )
-    handle = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{handle}/{path.name}"
-    finally:
-        os.close(handle)
 
 
 async def _accept(listener: socket.socket, handlers: Mapping[str, Handler], log: EventLog) -> None:
@@ -188,17 +129,17 @@ async def _serve(client: socket.socket, handlers: Mapping[str, Handler], log: Ev
     except OSError:
         client.close()
         return
-    line = _Lines(reader, writer)
+    line = Lines(reader, writer)
     try:
         await line.finish(await _answer(line, handlers, log, refusal))
-    except _HungUpError:
+    except HungUpError:
         # There is nobody to tell.
         return
     finally:
         writer.transport.abort()
 
 
-async def _answer(lines: "_Lines", handlers: Mapping[str, Handler], log: EventLog, refusal: str) -> dict[str, object]:
+async def _answer(lines: Lines, handlers: Mapping[str, Handler], log: EventLog, refusal: str) -> dict[str, object]:
     """The last line for a client: his result, or what went wrong."""
     if refusal:
         log("control.refused", level="warning", reason=refusal)
@@ -209,7 +150,7 @@ async def _answer(lines: "_Lines", handlers: Mapping[str, Handler], log: EventLo
         return _error(error.code, str(error))
     except ZerobotError as error:
         return _error("failed", str(error))
-    except _HungUpError:
+    except HungUpError:
         raise
     except Exception as error:  # noqa: BLE001 - a boundary: a fault in one operation must not end the daemon
         log("control.failed", level="error", error=error)
@@ -238,15 +179,15 @@ def _refusal(client: socket.socket) -> str:
     return ""
 
 
-async def _work(lines: "_Lines", handlers: Mapping[str, Handler]) -> Result:
+async def _work(lines: Lines, handlers: Mapping[str, Handler]) -> Result:
     """Read the request and let its handler work."""
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
             request = await lines.read()
     except TimeoutError:
-        raise _HungUpError from None
+        raise HungUpError from None
     if request is None:
-        raise _HungUpError
+        raise HungUpError
     method, params = request.get("method"), request.get("params", {})
     if not isinstance(method, str) or not isinstance(params, dict):
         raise ControlError("bad_request", 'a request is {"method": "NAME", "params": {…}}')
@@ -254,203 +195,3 @@ async def _work(lines: "_Lines", handlers: Mapping[str, Handler]) -> Result:
     if handler is None:
         raise ControlError("unknown_method", f"the running daemon has no operation {method!r}; is it an older version?")
     return await handler(params, lines)
-
-
-class _Lines:
-    """JSON objects, a line each, over one connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def read(self) -> dict[str, object] | None:
-        """The next object; None when the other side has hung up."""
-        try:
-            text = await self._reader.readline()
-        except ValueError:
-            raise ControlError("bad_request", f"a line has at most {LINE_LIMIT} bytes") from None
-        except OSError:
-            return None
-        if not text.endswith(b"\n"):
-            return None
-        return _object(text)
-
-    async def send(self, item: Mapping[str, object]) -> None:
-        """Send one item."""
-        await self.write({"item": item})
-
-    async def inputs(self) -> AsyncIterator[Mapping[str, object]]:
-        """What comes after the request."""
-        while (line := await self.read()) is not None:
-            value = line.get("input")
-            if not isinstance(value, dict):
-                raise ControlError("bad_request", 'an input is {"input": {…}}')
-            yield value
-
-    async def write(self, value: Mapping[str, object]) -> None:
-        """Write one object.
-
-        Raises:
-            OSError: The other side is gone, or does not read.
-        """
-        self._writer.write(_line(value))
-        try:
-            async with asyncio.timeout(WRITE_SECONDS):
-                await self._writer.drain()
-        except (OSError, TimeoutError):
-            raise _HungUpError from None
-
-    async def finish(self, value: Mapping[str, object]) -> None:
-        """Write the last object and hang up.
-
-        Raises:
-            OSError: The other side is gone, or does not read.
-        """
-        await self.write(value)
-        self._writer.close()
-        try:
-            async with asyncio.timeout(WRITE_SECONDS):
-                await self._writer.wait_closed()
-        except (OSError, TimeoutError):
-            raise _HungUpError from None
-
-
-def _line(value: Mapping[str, object]) -> bytes:
-    # ASCII only: no text can then hold what some reader takes for the end of a line.
-    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
-
-
-def _object(text: bytes) -> dict[str, object]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise ControlError("bad_request", "each line is one JSON object")
-    return value
-
-
-def _outcome(line: dict[str, object] | None) -> Result:
-    """The result that a last line carries.
-
-    Raises:
-        ControlError: It carries an error, or the connection broke before it.
-    """
-    if line is None:
-        raise ControlError("broken", "the daemon hung up before it answered; look into its log")
-    match line:
-        case {"result": dict(result)}:
-            return result
-        case {"error": {"code": str(code), "text": str(text)}}:
-            raise ControlError(code, text)
-    raise ControlError("broken", "the daemon answered something that is no answer; is it another version?")
-
-
-class Conversing:
-    """The client's side of one request under way. Made by `converse`."""
-
-    def __init__(self, lines: _Lines) -> None:
-        self._lines = lines
-        self.result: Result = {}
-        """What the request came to; set when `items` has ended."""
-
-    async def send(self, value: Mapping[str, object]) -> None:
-        """Send an input.
-
-        Raises:
-            ControlError: The daemon is gone.
-        """
-        try:
-            await self._lines.write({"input": value})
-        except OSError:
-            raise ControlError("broken", "the daemon hung up") from None
-
-    async def items(self) -> AsyncGenerator[Mapping[str, object], None]:
-        """The items as they come, until the result.
-
-        Raises:
-            ControlError: The daemon refused, failed, or is gone.
-        """
-        while True:
-            line = await self._lines.read()
-            item = line.get("item") if line is not None else None
-            if not isinstance(item, dict):
-                self.result = _outcome(line)
-                return
-            yield item
-
-
-@asynccontextmanager
-async def converse(path: Path, method: str, params: Params) -> AsyncIterator[Conversing]:
-    """Begin a request that goes on in both directions; leaving the block hangs up.
-
-    Raises:
-        NoDaemonError: Nobody listens.
-        ControlError: From what is done inside.
-    """
-    # A blocking connect: on a socket of this machine it waits for nothing but room in the backlog.
-    reader, writer = await asyncio.open_unix_connection(sock=_connect(path), limit=ANSWER_LIMIT)
-    lines = _Lines(reader, writer)
-    try:
-        with contextlib.suppress(OSError):
-            await lines.write({"method": method, "params": params})
-        yield Conversing(lines)
-    finally:
-        writer.transport.abort()
-
-
-OnItem = Callable[[Mapping[str, object]], None]
-
-
-def call(path: Path, method: str, params: Params, on_item: OnItem | None = None, *, timeout: float = 60.0) -> Result:
-    """Ask the daemon one thing and wait for the result.
-
-    Args:
-        path: The socket.
-        method: The name of the operation.
-        params: What it takes.
-        on_item: Gets the items that come before the result; None: they are not wanted.
-        timeout: Seconds without a sign of life after which the daemon is given up.
-
-    Raises:
-        NoDaemonError: Nobody listens.
-        ControlError: The daemon refused, failed, or does not answer.
-    """
-    with _connect(path) as connection:
-        connection.settimeout(timeout)
-        try:
-            # A refused client is told why even if he has not been read: his own write may fail before he reads it.
-            with contextlib.suppress(BrokenPipeError):
-                connection.sendall(_line({"method": method, "params": params}))
-            with connection.makefile("rb") as stream:
-                return _outcome(_last_line(stream, on_item))
-        except TimeoutError:
-            raise ControlError("broken", f"the daemon does not answer within {timeout:.0f} s") from None
-        except OSError as error:
-            raise ControlError("broken", f"the daemon hung up: {error.strerror or error}") from error
-
-
-def _last_line(stream: BufferedReader, on_item: OnItem | None) -> dict[str, object] | None:
-    """Read to the line that ends a request; None when there is none."""
-    while text := stream.readline(ANSWER_LIMIT):
-        line = _object(text)
-        item = line.get("item")
-        if not isinstance(item, dict):
-            return line
-        if on_item is not None:
-            on_item(item)
-    return None
-
-
-def _connect(path: Path) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with _address(path) as address:
-            connection.connect(address)
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-        connection.close()
-        raise NoDaemonError(f"no daemon listens on {path}") from None
-    except OSError as error:
-        connection.close()
-        raise ControlError("broken", f"cannot reach the daemon at {path}: {error.strerror or error}") from error
-    return connection

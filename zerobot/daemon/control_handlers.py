@@ -1,12 +1,12 @@
 """What the control socket can do in a running daemon: every operation of the shell, and attached terminals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from zerobot.core.ids import ConversationId
-from zerobot.core.places import Place
+from zerobot.core.places import Identity
 from zerobot.core.terminal import TakesTerminals
-from zerobot.daemon.commands import WELCOME
-from zerobot.daemon.control import ControlError, Exchange, Handler, Params, Result
+from zerobot.daemon.control import Exchange, Handler
+from zerobot.daemon.control_wire import ControlError, Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import Operation, Operations
 from zerobot.daemon.parts import Parts
@@ -26,16 +26,19 @@ class DaemonEffects:
 
     async def let_in(self, pairing: Pairing) -> None:
         """Somebody was let in and is told so."""
-        if pairing.chat:
-            await self._parts.delivery.notice(Place(pairing.channel, pairing.chat), WELCOME)
+        await self._parts.wards.doorbell.let_in(pairing)
+
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
+        """What goes on for somebody who may not talk any more is ended."""
+        await self._parts.wards.door.shut_out(person, channels)
 
     async def reset(self, conversation: ConversationId) -> None:
         """What runs in the conversation is stopped."""
         await self._parts.dispatcher.stop(conversation)
 
     async def freeze(self, *, frozen: bool) -> None:
-        """The switch holds from now on."""
-        await self._parts.access.freeze(frozen=frozen)
+        """The switch holds from now on, and the chats are told."""
+        await self._parts.wards.emergency.throw(frozen=frozen)
 
 
 def control_handlers(parts: Parts) -> dict[str, Handler]:
@@ -46,6 +49,7 @@ def control_handlers(parts: Parts) -> dict[str, Handler]:
         database=foundation.database,
         effects=DaemonEffects(parts),
         costs=costs,
+        clean=lambda text: foundation.redactor.clean(foundation.own_secrets.veil(text)),
         receipt_key=foundation.state.receipt_key,
         clock=foundation.clock,
     )

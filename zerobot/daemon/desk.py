@@ -2,21 +2,21 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from zerobot.core.access import Grant
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply
-from zerobot.core.channel import AsksApproval, SentMessage
+from zerobot.core.channel import SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import StorageError
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
 from zerobot.daemon.prompt_board import BoardWires, PromptBoard
-from zerobot.daemon.routing import OperatorRules
+from zerobot.daemon.routing import OperatorRules, direct_places
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.patience import Jitter, Patience, full_jitter
 from zerobot.delivery.waiting import event_or_timeout
@@ -31,12 +31,15 @@ from zerobot.store.inbox import Inbox
 
 LATELY = timedelta(hours=24)
 """An operator who wrote in a chat within this time is asked there."""
+LONGEST_REASON = 1_000
+"""Characters of what an operator says about a decision; it goes into the prompt and to the model."""
 LONGEST_LOOK = 60.0
 """Seconds after which the wall time is looked at again: it may have been set meanwhile."""
 
 NOT_OPERATOR = "Only an operator may decide this; the request stays open."
 NOT_YOUR_OWN = "You asked for this yourself, so another operator has to decide it."
 UNKNOWN = "There is no such request, or too many wrong codes were typed lately."
+NOBODY = "What I wanted to do needs an operator's decision, and no operator can be reached, so I did not do it."
 NOT_STORED = "The decision could not be stored (is the disk full?). The request stays open; please try again later."
 
 
@@ -53,6 +56,8 @@ class DeskWires:
     """Builds the words of a prompt, open or decided."""
     grant_pattern: Callable[[Approval], str | None]
     """What "always" covers of a call; None: nothing that can be said narrowly enough."""
+    notice_once: Callable[[Place, str, ConversationId, TurnId], Awaitable[object]]
+    """(place, Markdown, conversation, turn): says something that a turn gives rise to, unless it was said since."""
     wake: Callable[[ConversationId], None]
     """A conversation's turn can go on."""
     clock: Clock
@@ -107,7 +112,11 @@ class ApprovalDesk:
             self._rules.notify == "auto" and await self._present(deciders, asker, place)
         ):
             return (place,) if self._wires.delivery.line(place.channel) else ()
-        return self.direct_places(deciders)
+        return direct_places(self._wires.delivery, deciders)
+
+    async def nobody(self, conversation: ConversationId, turn: TurnId, place: Place) -> None:
+        """Tell a chat, once a turn, that something it wants needs an operator, and that none can be asked."""
+        await self._wires.notice_once(place, NOBODY, conversation, turn)
 
     def look(self) -> None:
         """Approvals were stored or withdrawn: prompts are to be shown or settled."""
@@ -149,6 +158,7 @@ class ApprovalDesk:
         """The approval that is meant, if this presser may decide it; else what the presser is told."""
         # Who is no operator learns nothing, not even whether there is such a request.
         if not self._rules.is_operator(press.presser, press.place or Place(press.channel, "")):
+            self._wires.log("press.refused", channel=press.channel, by=str(press.presser))
             return PressReply(PressOutcome.NOT_OPERATOR, NOT_OPERATOR)
         approval = await self._find(press)
         if approval is None:
@@ -189,7 +199,7 @@ class ApprovalDesk:
         if press.presser != approval.asker or approval.state is not ApprovalState.PENDING:
             return None
         place = press.place or approval.place
-        direct = place in self.direct_places((press.presser,)) or await self._is_direct(place)
+        direct = place in direct_places(self._wires.delivery, (press.presser,)) or await self._is_direct(place)
         return None if self._rules.may_decide_own(direct=direct) else NOT_YOUR_OWN
 
     async def _decide(self, press: ButtonPress, approval: Approval) -> tuple[Decided, Grant | None, SentMessage | None]:
@@ -207,7 +217,8 @@ class ApprovalDesk:
         pressed = SentMessage(press.place, press.message_id) if press.place and press.message_id else None
 
         def transaction(db: sqlite3.Connection) -> tuple[Decided, Grant | None, SentMessage | None]:
-            decided = approval_rows.decide(db, approval.id, state, press.presser, press.presser_name, press.reason, now)
+            reason = press.reason.strip()[:LONGEST_REASON]
+            decided = approval_rows.decide(db, approval.id, state, press.presser, press.presser_name, reason, now)
             assert decided is not None, "approvals are never deleted, and this one was found"
             stray = None
             if pressed is not None and approval_rows.note_pressed(db, approval.id, pressed.place, pressed.id):
@@ -272,7 +283,10 @@ class ApprovalDesk:
             ended = set(approval_rows.cancel_open(db, approval.turn, "unreachable", now))
             return [each for each in approval_rows.of_turn(db, approval.turn) if each.id in ended]
 
-        for each in await self._patience.stored(lambda: self._wires.database.write(withdraw)):
+        withdrawn = await self._patience.stored(lambda: self._wires.database.write(withdraw))
+        if withdrawn:
+            await self._patience.stored(lambda: self.nobody(approval.conversation, approval.turn, approval.place))
+        for each in withdrawn:
             await self._ended(each)
 
     async def _present(self, deciders: Sequence[Identity], asker: Identity, place: Place) -> bool:
@@ -292,18 +306,8 @@ class ApprovalDesk:
         if self._rules.notify == "here":
             return ()
         direct = await self._is_direct(approval.place)
-        return self.direct_places(self._rules.deciders(approval.asker, approval.place, direct=direct))
-
-    def direct_places(self, people: Sequence[Identity]) -> Sequence[Place]:
-        """Where each of these people is reached alone, by the first channel that can."""
-        places = (self._direct_place(person) for person in people)
-        return tuple(dict.fromkeys(place for place in places if place is not None))
-
-    def _direct_place(self, person: Identity) -> Place | None:
-        for line in self._wires.delivery.lines():
-            if isinstance(line.channel, AsksApproval) and (place := line.channel.direct_place(person)) is not None:
-                return place
-        return None
+        deciders = self._rules.deciders(approval.asker, approval.place, direct=direct)
+        return direct_places(self._wires.delivery, deciders)
 
 
 def _too_late(approval: Approval) -> str:

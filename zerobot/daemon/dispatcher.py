@@ -32,6 +32,8 @@ class DispatcherWires:
     kit: Callable[[Turn], TurnKit]
     """The kit for a turn: that of the agent of its channel."""
     supersedes: Supersedes
+    welcome: Callable[[Turn], Awaitable[bool]]
+    """Whether who asked for a turn may still talk here; a turn of somebody who may not is stopped before it works."""
     channels: Mapping[str, timedelta]
     """The open ones, and how long an input there waits for more of it. What was said on others waits for them."""
     view: Callable[[TurnRef], View]
@@ -214,6 +216,8 @@ class Dispatcher:
         self._told.pop(turn.conversation, None)
         try:
             # Leaving the view delivers what the turn has put into the outbox.
+            if not await self._wires.welcome(turn):
+                signal.request(StopCause.USER)
             with self._wires.view(_ref(turn)) as view:
                 end = await run_tool_call_loop(self._wires.kit(turn), turn, view, signal)
         finally:

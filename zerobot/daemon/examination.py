@@ -19,7 +19,7 @@ from zerobot.daemon.access_state import configured_bounds
 from zerobot.daemon.boxes import sandbox_finding
 from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
-from zerobot.daemon.control import NoDaemonError, call
+from zerobot.daemon.control_client import NoDaemonError, call
 from zerobot.daemon.costs import catalogue_of
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.models import Models

@@ -37,6 +37,8 @@ class IntakeWires:
     may_press: Callable[[ButtonPress], Awaitable[PressReply | None]]
     notice: Callable[[Place, str, str], Awaitable[object]]
     """(place, Markdown, the message that is answered)."""
+    stranger: Callable[[], None]
+    """Somebody asks to be let in."""
     move: Callable[[Place, str], Awaitable[None]]
     alive: Callable[[str, str | None], None]
     """(channel, why it broke): None says that it is connected."""
@@ -132,6 +134,7 @@ class ChannelIntake:
         if accepted.pairing is not None:
             text = STRANGER.format(code=accepted.pairing.code, who=envelope.sender)
             await self._wires.notice(envelope.place, text, envelope.message_id)
+            self._wires.stranger()
 
     def _refused(self, envelope: InboundEnvelope, reason: Acceptance) -> None:
         self._wires.log("envelope.refused", channel=self._name, reason=reason, sender=str(envelope.sender))
@@ -142,7 +145,7 @@ class ChannelIntake:
             ruling = None if edit.text is None else await self._ruling(edit.text, edit.place, edit.sender)
             if ruling is not None:
                 edit = replace(edit, text=None if ruling.blocked else ruling.text)
-            changed = await self._wires.inbox.edit(edit)
+            changed = await self._wires.inbox.edit(edit, self._admission)
             if changed and ruling is not None and ruling.blocked:
                 await self._wires.notice(edit.place, ruling.text, edit.message_id)
             self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)

@@ -4,7 +4,7 @@ Each takes and gives plain JSON values. The person at the shell can read and wri
 an operator; what he does is on record as done by `cli:local`.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
@@ -19,16 +19,17 @@ from zerobot.core.ids import ApprovalId, ConversationId, TurnId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.budget import reservations_of, standing
-from zerobot.daemon.control import Params, Result
+from zerobot.daemon.control_wire import ControlError, Params, Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.receipts import check_receipt
 from zerobot.daemon.routing import CLI
 from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
+from zerobot.security.own_secrets import cleaned
 from zerobot.security.prompt import withdrawal_text
 from zerobot.store.approvals import Approvals, Decided
-from zerobot.store.audit import Audit
+from zerobot.store.audit import Audit, AuditEntry, AuditFilter
 from zerobot.store.backup import backup
 from zerobot.store.channel_state import DAEMON, StoredChannelState
 from zerobot.store.conversations import MAX_ID, Conversations, ConversationSummary
@@ -37,6 +38,9 @@ from zerobot.store.grants import GrantRecord, Grants
 from zerobot.store.memory import SqliteMemory
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
+
+MOST_DAYS = 36_500
+"""How far back one can ask."""
 
 SendItem = Callable[[Mapping[str, object]], Awaitable[None]]
 Operation = Callable[[Params, SendItem], Awaitable[Result]]
@@ -56,6 +60,10 @@ class Effects(Protocol):
 
     async def let_in(self, pairing: Pairing) -> None:
         """Somebody was paired and is told so."""
+        ...
+
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
+        """Somebody may not talk any more: what goes on for him is ended."""
         ...
 
     async def reset(self, conversation: ConversationId) -> None:
@@ -87,6 +95,9 @@ class NoEffects:
     async def let_in(self, pairing: Pairing) -> None:
         """The person sees it when he writes next."""
 
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
+        """Nothing runs; the next start asks who may talk before it goes on with anything."""
+
     async def reset(self, conversation: ConversationId) -> None:
         """Nothing runs."""
 
@@ -102,6 +113,8 @@ class Operations:
     database: Database
     effects: Effects
     costs: Costs
+    clean: Callable[[str], str]
+    """Takes secrets out of a text; the daemon's own are told by their keys."""
     receipt_key: Callable[[], bytes]
     clock: Clock
 
@@ -147,16 +160,16 @@ class Operations:
     async def _approvals(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         now = self.clock.now()
         pending = await Approvals(self.database, self.clock).pending()
-        return {"approvals": [_approval(each) for each in pending if each.expires_at > now]}
+        return {"approvals": [_approval(each, self.clean) for each in pending if each.expires_at > now]}
 
     async def _decide(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         approvals = Approvals(self.database, self.clock)
-        ident = _text(params, "id")
+        ident, approve = _text(params, "id"), _flag(params, "approve")
+        reason = _text(params, "reason", default="")
         found = await approvals.by_code(ident) or await approvals.get(ApprovalId(ident))
         if found is None:
             raise OperationError(f"there is no approval {ident}; see: zerobot approvals list")
-        state = ApprovalState.APPROVED if params.get("approve") is True else ApprovalState.DENIED
-        reason = _text(params, "reason", default="")
+        state = ApprovalState.APPROVED if approve else ApprovalState.DENIED
         decided = await approvals.decide(found.id, state, CLI, "", reason, self.clock.now())
         if decided is None or not decided.won:
             raise OperationError(f"too late: {_what_happened(found if decided is None else decided.approval)}")
@@ -186,8 +199,9 @@ class Operations:
         try:
             identity = Identity.parse(text)
         except ValueError as error:
-            raise OperationError(str(error)) from None
+            raise _odd(str(error)) from None
         channels = await Pairings(self.database, self.clock).revoke(identity, CLI)
+        await self.effects.shut_out(identity, channels)
         if not channels:
             raise OperationError(f"{identity} was not let in by pairing or by a name; see: zerobot pair list")
         return {"identity": str(identity), "channels": channels}
@@ -197,8 +211,8 @@ class Operations:
 
     async def _session(self, params: Params, send: SendItem) -> Result:
         """A conversation and the last of what was said in it, each message an item."""
-        found = await self._find(params)
         last = _number(params, "last", default=20)
+        found = await self._find(params)
         for message in await Conversations(self.database).export(found.conversation.id, last):
             await send(message)
         return _session(found)
@@ -229,7 +243,7 @@ class Operations:
                 raise OperationError(f"{chat} has several conversations; name one by its id: {ids}")
         else:
             ident = _number(params, "id")
-            found = await conversations.list(ConversationId(ident)) if ident <= MAX_ID else []
+            found = await conversations.list(ConversationId(ident))
             chat = str(ident)
         if not found:
             raise OperationError(f"there is no conversation {chat}; see: zerobot sessions list")
@@ -254,7 +268,7 @@ class Operations:
         return MemoryOperations(backend=backend, audit=Audit(self.database, self.clock))
 
     async def _memories(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        owner, superseded = _text(params, "owner", default=""), params.get("all") is True
+        owner, superseded = _text(params, "owner", default=""), _flag(params, "all", default=False)
         return {"memories": list(await self._memory.list(owner, superseded=superseded))}
 
     async def _search_memory(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
@@ -274,9 +288,9 @@ class Operations:
     async def _usage(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         names = params.get("by", [])
         if not isinstance(names, list) or any(name not in set(UsageBy) for name in names):
-            raise OperationError(f"usage goes by: {', '.join(UsageBy)}")
+            raise _odd(f"usage goes by: {', '.join(UsageBy)}")
         now = self.clock.now()
-        since = now - timedelta(days=_number(params, "days", default=30))
+        since = now - timedelta(days=_number(params, "days", default=30, most=MOST_DAYS))
         by = [UsageBy(name) for name in names]
         totals = await UsageLog(self.database).totals(by, since=since, until=now)
         return {
@@ -290,23 +304,20 @@ class Operations:
         return {**_counted(by, calls), "cost": cost_text(self.costs.of_calls(calls))}
 
     async def _audit(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        rows = [
-            {
-                "at": each.at.isoformat(timespec="seconds"),
-                "by": each.actor,
-                "did": each.action,
-                "to": each.subject,
-                "reason": withdrawal_text(each.reason),
-            }
-            for each in await Audit(self.database, self.clock).latest(_number(params, "limit", default=50))
-        ]
-        return {"entries": rows}
+        days = _number(params, "days", default=MOST_DAYS, most=MOST_DAYS)
+        only = AuditFilter(
+            who=_text(params, "who", default=""),
+            action=_text(params, "did", default=""),
+            since=self.clock.now() - timedelta(days=days),
+        )
+        found = await Audit(self.database, self.clock).latest(_number(params, "limit", default=50), only)
+        return {"entries": [_entry(each) for each in found]}
 
     async def _receipt(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         return await check_receipt(self.database, self.receipt_key, _text(params, "receipt"))
 
     async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        frozen = params.get("frozen") is True
+        frozen = _flag(params, "frozen")
         await self.effects.freeze(frozen=frozen)
         await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
         return {"frozen": frozen}
@@ -314,35 +325,61 @@ class Operations:
     async def _backup(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
         path = Path(_text(params, "path"))
         if not path.is_absolute():
-            raise OperationError(f"{path} is no absolute path")
+            raise _odd(f"{path} is no absolute path")
         return {"path": str(path), "bytes": await backup(self.database, path)}
+
+
+def _odd(text: str) -> ControlError:
+    """What a request is answered whose parameters make no sense: whoever wrote it has to change it."""
+    return ControlError("bad_request", text)
 
 
 def _text(params: Params, key: str, *, default: str | None = None) -> str:
     value = params.get(key, default)
     if not isinstance(value, str):
-        raise OperationError(f"{key} is missing or no text")
+        raise _odd(f"{key} is missing or no text")
     return value
 
 
-def _number(params: Params, key: str, *, default: int | None = None) -> int:
+def _number(params: Params, key: str, *, default: int | None = None, most: int = MAX_ID) -> int:
     value = params.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OperationError(f"{key} is missing or no number above 0")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most:
+        raise _odd(f"{key} is missing or no number from 1 to {most}")
     return value
 
 
-def _approval(approval: Approval) -> dict[str, object]:
+def _flag(params: Params, key: str, *, default: bool | None = None) -> bool:
+    value = params.get(key, default)
+    if not isinstance(value, bool):
+        raise _odd(f"{key} is missing or neither true nor false")
+    return value
+
+
+def _approval(approval: Approval, clean: Callable[[str], str]) -> dict[str, object]:
     return {
         "code": approval.code,
         "tool": approval.tool,
-        "arguments": dict(approval.arguments),
-        "does": approval.description,
-        "why": approval.why,
+        "arguments": cleaned(dict(approval.arguments), clean),
+        "does": clean(approval.description),
+        "why": clean(approval.why),
         "asked_by": str(approval.asker),
         "chat": str(approval.place),
         "requested_at": approval.requested_at.isoformat(timespec="seconds"),
         "expires_at": approval.expires_at.isoformat(timespec="seconds"),
+    }
+
+
+def _entry(entry: AuditEntry) -> dict[str, object]:
+    return {
+        "at": entry.at.isoformat(timespec="seconds"),
+        "by": entry.actor,
+        "did": entry.action,
+        "to": entry.subject,
+        "asked_by": entry.asked_by,
+        "rule": entry.rule,
+        "digest": entry.digest,
+        "outcome": entry.outcome,
+        "reason": withdrawal_text(entry.reason),
     }
 
 

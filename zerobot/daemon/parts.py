@@ -1,6 +1,6 @@
 """The daemon's long-lived parts, wired to each other. Built once; nothing of it is global."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -8,6 +8,7 @@ from zerobot.config.loader import LoadedConfig
 from zerobot.core.approvals import Approval, ApprovalPrompt
 from zerobot.core.channel import Channel
 from zerobot.core.clock import Clock
+from zerobot.core.envelope import TurnOrigin
 from zerobot.core.guards import Guards, StreamPost
 from zerobot.core.hooks import Hooks
 from zerobot.core.ids import ConversationId
@@ -25,6 +26,9 @@ from zerobot.daemon.commands import ChatCommands, CommandBooks, CommandWires
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk, DeskWires
 from zerobot.daemon.dispatcher import Dispatcher, DispatcherWires
+from zerobot.daemon.door import Door, admission_of
+from zerobot.daemon.doorbell import Doorbell, DoorbellWires
+from zerobot.daemon.emergency import EmergencyStop
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import IntakeWires
 from zerobot.daemon.kits import KitMaker
@@ -36,12 +40,14 @@ from zerobot.daemon.result_redaction import RedactResults
 from zerobot.daemon.routing import OperatorRules
 from zerobot.daemon.start_warnings import start_warnings
 from zerobot.daemon.supervisor import Supervisor
+from zerobot.daemon.wards import Wards
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
 from zerobot.sandbox.box import Box
 from zerobot.security.access import grant_pattern
 from zerobot.security.bounds import Bounds
 from zerobot.security.leaks import LeakGuard
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy
 from zerobot.security.prompt import approval_prompt
@@ -86,6 +92,8 @@ class Foundation:
     bounds: Bounds
     box: Box
     """Holds the commands of tools."""
+    own_secrets: OwnSecrets
+    """The same by their keys."""
     clock: Clock
     log: EventLog
 
@@ -105,6 +113,7 @@ class Parts:
     access: DaemonAccess
     delivery: Delivery
     desk: ApprovalDesk
+    wards: Wards
     dispatcher: Dispatcher
     lane: CommandLane
     supervisor: Supervisor
@@ -118,15 +127,12 @@ def build_parts(foundation: Foundation) -> Parts:
     database, clock, log = foundation.database, foundation.clock, foundation.log
     books = _books(database, clock)
     policy = configured_policy(foundation.config, foundation.bounds, foundation.box.state)
-    access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), clock)
+    access = DaemonAccess(policy, books.grants, channel_state(database, DAEMON), foundation.own_secrets, clock)
     costs = Costs(foundation.config, books.usage)
-    services = ProviderServices(http=foundation.http.guarded, clock=clock, log=log)
     files = GuardedFiles(policy.bounds)
-    models = Models(foundation.config, services, lambda: costs.catalogue, PictureReader(files, log))
+    models = _models(foundation, costs, files)
     memory = memory_parts(foundation.config, database, clock, log)
-    tools = tools_by_name(
-        [*builtin_tools(files, ShellSettings(box=foundation.box), clock), *memory.tools, *foundation.plugin.tools]
-    )
+    tools = _tools(foundation, files, memory)
     _warn(foundation, policy, tools)
 
     async def moved(old: Place, new_chat: str) -> None:
@@ -136,17 +142,18 @@ def build_parts(foundation: Foundation) -> Parts:
     def wake(conversation: ConversationId) -> None:
         dispatcher.wake(conversation)
 
-    delivery = Delivery(foundation.channels, Outbox(database, clock), clock, log, moved)
+    async def stop(conversation: ConversationId) -> bool:
+        return await dispatcher.stop(conversation)
 
-    async def notice(place: Place, text: str, reply_to: str) -> object:
-        return await delivery.notice(place, text, reply_to=reply_to)
+    delivery = Delivery(foundation.channels, Outbox(database, clock), clock, log, moved)
 
     rules = _operator_rules(foundation)
     desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, tools, wake))
+    wards = _wards(foundation, books, access, delivery, rules, desk, stop)
     shared = _shared_kit(foundation, books.turns, access, desk, costs, files, tools, memory)
     kits = KitMaker(foundation.config, models, shared)
     dispatcher = Dispatcher(
-        _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules, costs.of_turn),
+        _dispatcher_wires(foundation, books.turns, kits, delivery, desk, rules, wards.door, costs.of_turn),
         foundation.config.settings.daemon.max_turns,
     )
     commands = CommandWires(
@@ -154,7 +161,7 @@ def build_parts(foundation: Foundation) -> Parts:
         dispatcher=dispatcher,
         desk=desk,
         access=access,
-        notice=notice,
+        wards=wards,
         answered=delivery.reply_queued,
         models=models,
         kits=kits,
@@ -173,9 +180,10 @@ def build_parts(foundation: Foundation) -> Parts:
         command=lane.begin,
         interrupt=dispatcher.interrupt,
         guards=shared.guards,
-        press=desk.press,
-        may_press=desk.may_press,
-        notice=notice,
+        press=wards.press,
+        may_press=wards.may_press,
+        notice=_notice(delivery),
+        stranger=wards.doorbell.look,
         move=moved,
         alive=supervisor.alive,
         log=log,
@@ -186,6 +194,7 @@ def build_parts(foundation: Foundation) -> Parts:
         access=access,
         delivery=delivery,
         desk=desk,
+        wards=wards,
         dispatcher=dispatcher,
         lane=lane,
         supervisor=supervisor,
@@ -193,6 +202,17 @@ def build_parts(foundation: Foundation) -> Parts:
         strays=shared.strays,
         purse=shared.purse,
     )
+
+
+def _tools(foundation: Foundation, files: GuardedFiles, memory: MemoryParts) -> Mapping[str, Tool]:
+    builtin = builtin_tools(files, ShellSettings(box=foundation.box), foundation.clock)
+    return tools_by_name([*builtin, *memory.tools, *foundation.plugin.tools])
+
+
+def _models(foundation: Foundation, costs: Costs, files: GuardedFiles) -> Models:
+    services = ProviderServices(http=foundation.http.guarded, clock=foundation.clock, log=foundation.log)
+    pictures = PictureReader(files, foundation.log)
+    return Models(foundation.config, services, lambda: costs.catalogue, pictures)
 
 
 def _warn(foundation: Foundation, policy: AccessPolicy, tools: Mapping[str, Tool]) -> None:
@@ -259,6 +279,40 @@ def _books(database: Database, clock: Clock) -> CommandBooks:
     )
 
 
+def _notice(delivery: Delivery) -> Callable[[Place, str, str], Awaitable[object]]:
+    async def notice(place: Place, text: str, reply_to: str) -> object:
+        return await delivery.notice(place, text, reply_to=reply_to)
+
+    return notice
+
+
+def _wards(
+    foundation: Foundation,
+    books: CommandBooks,
+    access: DaemonAccess,
+    delivery: Delivery,
+    rules: OperatorRules,
+    desk: ApprovalDesk,
+    stop: Callable[[ConversationId], Awaitable[bool]],
+) -> Wards:
+    settings, local, log = foundation.config.settings, foundation.local_operator, foundation.log
+    bells = DoorbellWires(pairings=books.pairings, delivery=delivery, clock=foundation.clock, log=log)
+    return Wards(
+        desk=desk,
+        door=Door(
+            admissions={
+                name: admission_of(settings, name, each.kind.name, local) for name, each in foundation.channels.items()
+            },
+            pairings=books.pairings,
+            inbox=books.inbox,
+            conversations=books.conversations,
+            stop=stop,
+        ),
+        doorbell=Doorbell(rules, bells),
+        emergency=EmergencyStop(access=access, conversations=books.conversations, delivery=delivery, log=log),
+    )
+
+
 def _bare(foundation: Foundation) -> dict[str, Channel]:
     return {name: each.channel for name, each in foundation.channels.items()}
 
@@ -294,7 +348,7 @@ def _desk_wires(
     wake: Callable[[ConversationId], None],
 ) -> DeskWires:
     def draw(approval: Approval) -> ApprovalPrompt:
-        return approval_prompt(approval, foundation.redactor, foundation.clock.now())
+        return approval_prompt(approval, foundation.redactor, foundation.clock.now(), foundation.own_secrets)
 
     def pattern(approval: Approval) -> str | None:
         try:
@@ -309,6 +363,7 @@ def _desk_wires(
         inbox=books.inbox,
         delivery=delivery,
         draw=draw,
+        notice_once=delivery.notice_once,
         grant_pattern=pattern,
         wake=wake,
         clock=foundation.clock,
@@ -323,10 +378,10 @@ def _dispatcher_wires(
     delivery: Delivery,
     desk: ApprovalDesk,
     rules: OperatorRules,
+    door: Door,
     cost: CostOf,
 ) -> DispatcherWires:
     settings = foundation.config.settings
-    outbox = Outbox(foundation.database, foundation.clock)
 
     def supersedes(waiting: WaitingInput) -> bool:
         place = waiting.envelope.place
@@ -335,15 +390,17 @@ def _dispatcher_wires(
             return waiting.envelope.sender in rules.deciders(waiting.asker, place, direct=waiting.envelope.direct)
         return rule == "supersede"
 
+    async def welcome(turn: Turn) -> bool:
+        return turn.origin is not TurnOrigin.USER or await door.welcome(turn.asker, turn.place.channel)
+
     async def queued_behind(turn: Turn) -> None:
-        reply = await outbox.notice_once(turn.place, WAITS, turn.conversation, turn.id)
-        if reply is not None:
-            delivery.reply_queued(reply)
+        await delivery.notice_once(turn.place, WAITS, turn.conversation, turn.id)
 
     return DispatcherWires(
         turns=turns,
         kit=kits.kit,
         supersedes=supersedes,
+        welcome=welcome,
         channels={name: timedelta(seconds=settings.agent_for(name).debounce) for name in foundation.channels},
         view=delivery.view,
         approvals_changed=desk.look,

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState
-from zerobot.core.channel import AsksApproval, MessageBody, OutboundMessage, SentMessage
+from zerobot.core.channel import AsksApproval, MessageBody, OutboundMessage, SentMessage, SettlesUnclear
 from zerobot.core.errors import DeliveryError, MovedError, TryLaterError, UnclearError, UnreachableError
 from zerobot.core.ids import ApprovalId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
+from zerobot.daemon.prompt_calls import PromptCalls, as_text
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import Line
@@ -20,8 +21,6 @@ from zerobot.store.approvals import Approvals, Prompt, PromptState
 
 TEXT_FIRST = 3.0
 """Seconds that a prompt waits for what the turn said before it, so that it stands under that."""
-SETTLE_TRIES = 20
-"""Tries to change a prompt that was decided: the decision counts, whatever its message shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +57,7 @@ class PromptBoard:
 
     def __init__(self, wires: BoardWires) -> None:
         self._wires = wires
+        self._calls = PromptCalls(wires.delivery, wires.patience, wires.log)
         self._busy: set[int] = set()
         self._strays: dict[SentMessage, ApprovalId] = {}
         """Messages with buttons of a decided approval that no stored prompt stands for."""
@@ -148,7 +148,7 @@ class PromptBoard:
         if isinstance(line.channel, AsksApproval):
             channel = line.channel
             try:
-                return await self._persist(prompt.place, lambda: self._ask(prompt, line, channel))
+                return await self._persist(prompt.place, lambda: self._ask_or_find(prompt, line, channel))
             except (UnreachableError, MovedError):
                 raise
             except DeliveryError as error:
@@ -156,6 +156,27 @@ class PromptBoard:
         telling = _Telling()
         async with self._tellers.setdefault(prompt.place, asyncio.Lock()):
             return await self._persist(prompt.place, lambda: self._tell(prompt, line, telling))
+
+    async def _ask_or_find(self, prompt: Prompt, line: Line, channel: AsksApproval) -> SentMessage | None:
+        """Show a prompt, unless an earlier try was taken: a second copy could keep its buttons."""
+        if prompt.state is PromptState.SENDING and (taken := await self._taken(prompt, line)) is not None:
+            return taken
+        try:
+            return await self._ask(prompt, line, channel)
+        except UnclearError:
+            if (taken := await self._taken(prompt, line)) is None:
+                raise
+            return taken
+
+    async def _taken(self, prompt: Prompt, line: Line) -> SentMessage | None:
+        """The message of an earlier try, where the platform can be asked for it."""
+        if not isinstance(line.channel, SettlesUnclear):
+            return None
+        try:
+            async with line.gate.turn_to_call(prompt.place, Priority.APPROVAL):
+                return await line.channel.find(_message(prompt.place, MessageBody(""), _key(prompt)))
+        except DeliveryError:
+            return None
 
     async def _ask(self, prompt: Prompt, line: Line, channel: AsksApproval) -> SentMessage | None:
         """Make the call that shows a prompt with buttons; None: it was decided meanwhile."""
@@ -202,15 +223,7 @@ class PromptBoard:
                 return await call()
             except (TryLaterError, UnclearError) as error:
                 faults += 1
-                await self._wait(place, error, faults)
-
-    async def _wait(self, place: Place, error: DeliveryError, faults: int) -> None:
-        at_least = 0.0
-        line = self._wires.delivery.line(place.channel)
-        if isinstance(error, TryLaterError) and line is not None:
-            line.gate.hold_for(place, error)
-            at_least = error.retry_after or 0.0
-        await self._wires.patience.back_off(faults, at_least)
+                await self._calls.wait(place, error, faults)
 
     async def _follow(self, prompt: Prompt, chat: str) -> None:
         """A chat has a new id: the prompt is shown there."""
@@ -249,7 +262,8 @@ class PromptBoard:
         if line is None:
             return False
         if approval is not None and prompt.state is PromptState.SENT:
-            await self._settle_message(SentMessage(prompt.place, prompt.platform_id), approval, line)
+            sent = SentMessage(prompt.place, prompt.platform_id)
+            await self._calls.settle(sent, lambda: self._wires.draw(approval), line)
         await stored(lambda: approvals.prompt_settled(prompt.id))
         return True
 
@@ -259,45 +273,7 @@ class PromptBoard:
             approval = await self._wires.patience.stored(lambda: self._wires.approvals.get(ident))
             line = self._wires.delivery.line(message.place.channel)
             if approval is not None and approval.state is not ApprovalState.PENDING and line is not None:
-                await self._settle_message(message, approval, line)
-
-    async def _settle_message(self, sent: SentMessage, approval: Approval, line: Line) -> None:
-        for faults in range(1, SETTLE_TRIES + 1):
-            try:
-                async with line.gate.turn_to_call(sent.place, Priority.OUTCOME):
-                    if isinstance(line.channel, AsksApproval):
-                        await line.channel.settle(sent, self._wires.draw(approval))
-                    elif line.editor is not None:
-                        body = line.channel.render(as_text(self._wires.draw(approval)))[0]
-                        await line.editor.edit(sent, body)
-            except (TryLaterError, UnclearError) as error:
-                await self._wait(sent.place, error, faults)
-            except DeliveryError as error:
-                self._wires.log("prompt.not_settled", level="warning", error=error, approval=approval.id)
-                return
-            else:
-                return
-
-
-def as_text(prompt: ApprovalPrompt) -> str:
-    """A prompt as Markdown: its lines stand in code, where nothing of them is read as Markdown."""
-    lines = [f"{line.label}: {line.text}" if line.label else line.text for line in prompt.lines]
-    blocks = [_fenced("\n".join(lines))]
-    if prompt.attachment:
-        blocks.append(_fenced(prompt.attachment))
-    if prompt.open:
-        blocks.append(f"Answer `/approve {prompt.code}` or `/deny {prompt.code} REASON`.")
-    return "\n\n".join(blocks)
-
-
-def _fenced(text: str) -> str:
-    """A code block whose fence is longer than any run of back-ticks in it."""
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+                await self._calls.settle(message, lambda: self._wires.draw(approval), line)
 
 
 def _key(prompt: Prompt) -> str:

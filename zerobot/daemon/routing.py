@@ -1,10 +1,12 @@
-"""Who may decide an approval, and where the question is put. Pure, but for what a channel and the store are asked."""
+"""Who may decide an approval, and where the question is put. Pure, but for what a channel is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from zerobot.core.channel import AsksApproval
 from zerobot.core.places import Identity, Place
+from zerobot.delivery.delivery import Delivery
 
 CLI = Identity("cli", "local")
 """Whoever types commands in the daemon's own account: what they decide counts as an operator's."""
@@ -68,3 +70,16 @@ class OperatorRules:
     def time_for(self, place: Place) -> timedelta:
         """How long operators have for what is asked in a place."""
         return self.timeouts.get(place.channel, self.timeout)
+
+
+def direct_places(delivery: Delivery, people: Sequence[Identity]) -> tuple[Place, ...]:
+    """Where each of these people is reached alone, by the first open channel that can; who cannot be is left out."""
+    places = (_direct_place(delivery, person) for person in people)
+    return tuple(dict.fromkeys(place for place in places if place is not None))
+
+
+def _direct_place(delivery: Delivery, person: Identity) -> Place | None:
+    for line in delivery.lines():
+        if isinstance(line.channel, AsksApproval) and (place := line.channel.direct_place(person)) is not None:
+            return place
+    return None

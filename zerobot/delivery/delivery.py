@@ -134,6 +134,16 @@ class Delivery:
         self.reply_queued(reply)
         return reply
 
+    async def notice_once(self, place: Place, text: str, conversation: ConversationId, turn: TurnId) -> None:
+        """Say something that a turn gives rise to, unless it was said since the turn began.
+
+        Raises:
+            StorageError: It could not be stored; it will not be sent.
+        """
+        reply = await self._bench.outbox.notice_once(place, text, conversation, turn)
+        if reply is not None:
+            self.reply_queued(reply)
+
     async def drain(self, timeout: float) -> bool:  # noqa: ASYNC109 -- of the manual clock too
         """End the drafts and let what is queued go out, for a graceful stop.
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from zerobot.core.access import Autonomy, Grant, Verdict, VerdictKind
+from zerobot.core.access import VERDICT_MAKER, Autonomy, Grant, Verdict, VerdictKind
 from zerobot.core.envelope import TurnOrigin
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import Identity
@@ -39,6 +39,8 @@ class ToolRequest:
     """Whether this turn has read what somebody else wrote."""
     place_named_by_user: bool = False
     """Whether the user's own words name the place that the call sends to or fetches from."""
+    own_secrets: tuple[str, ...] = ()
+    """The keys of the daemon's own secrets that stand in the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,16 @@ class _Case:
         return self.policy.sandbox.holds or self.policy.sandbox.declined
 
 
-Rule = Callable[[_Case], Verdict | None]
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a rule says; `evaluate_tool_access` makes the verdict of it."""
+
+    kind: VerdictKind
+    rule: str
+    reason: str
+
+
+Rule = Callable[[_Case], _Answer | None]
 
 
 def evaluate_tool_access(request: ToolRequest, policy: AccessPolicy, grants: Sequence[Grant]) -> Verdict:
@@ -71,11 +82,8 @@ def evaluate_tool_access(request: ToolRequest, policy: AccessPolicy, grants: Seq
     line = request.execution.command
     reading = read_command(line) if line else None
     case = _Case(request, policy, grants, reading, _worst_bound(request.execution, policy.bounds))
-    for rule in RULES:
-        verdict = rule(case)
-        if verdict is not None:
-            return verdict
-    return _by_risk(case)
+    answer = next((found for rule in RULES if (found := rule(case)) is not None), None) or _by_risk(case)
+    return Verdict(answer.kind, answer.rule, answer.reason, request.execution, VERDICT_MAKER)
 
 
 def grantable(tool: str, execution: Execution, rule: str = "risk") -> bool:
@@ -115,23 +123,23 @@ def grant_text(tool: str, pattern: str) -> str:
 # -- 1 to 4: can only block -------------------------------------------------------------------------------------------
 
 
-def _freeze(case: _Case) -> Verdict | None:
+def _freeze(case: _Case) -> _Answer | None:
     return _block("freeze", "everything is frozen by an operator") if case.policy.frozen else None
 
 
-def _denied_tools(case: _Case) -> Verdict | None:
+def _denied_tools(case: _Case) -> _Answer | None:
     if _listed(case.request.tool, case.policy.denied_tools):
         return _block("denied_tools", f"the tool {case.request.tool} is switched off")
     return None
 
 
-def _read_only(case: _Case) -> Verdict | None:
+def _read_only(case: _Case) -> _Answer | None:
     if case.policy.autonomy is Autonomy.READ_ONLY and not case.execution.effects <= {Effect.READ}:
         return _block("read_only", "only reading is allowed")
     return None
 
 
-def _paths(case: _Case) -> Verdict | None:
+def _paths(case: _Case) -> _Answer | None:
     if case.bound in (Bound.OWN, Bound.FORBIDDEN):
         return _block("paths", "it touches a place that is out of bounds")
     # Of a shell line only the written words are known; there an operator may look at it.
@@ -143,26 +151,31 @@ def _paths(case: _Case) -> Verdict | None:
 # -- 5 and 6: can only ask --------------------------------------------------------------------------------------------
 
 
-def _always_ask(case: _Case) -> Verdict | None:
+def _own_secret(case: _Case) -> _Answer | None:
+    names = case.request.own_secrets
+    return _ask("own_secret", f"it holds a secret of the daemon's own: {', '.join(names)}") if names else None
+
+
+def _always_ask(case: _Case) -> _Answer | None:
     if _listed(case.request.tool, case.policy.always_ask):
         return _ask("always_ask", f"an operator is always asked for {case.request.tool}")
     return None
 
 
-def _leaves_workspace(case: _Case) -> Verdict | None:
+def _leaves_workspace(case: _Case) -> _Answer | None:
     if case.reading is not None and case.bound is Bound.OUTSIDE:
         return _ask("outside_paths", "the command names a place outside the workspace")
     return None
 
 
-def _git_internals(case: _Case) -> Verdict | None:
+def _git_internals(case: _Case) -> _Answer | None:
     # Its config and hooks name programs that git starts later.
     if any(".git" in map(str.casefold, path.parts) for path in case.execution.writes):
         return _ask("git_internals", "it changes what git will run")
     return None
 
 
-def _outside_content(case: _Case) -> Verdict | None:
+def _outside_content(case: _Case) -> _Answer | None:
     request = case.request
     goes_out = bool(request.execution.effects & {Effect.SEND, Effect.NETWORK})
     if case.policy.ask_after_outside_content and request.read_outside_content and goes_out:
@@ -175,7 +188,7 @@ def _outside_content(case: _Case) -> Verdict | None:
 # -- 7 and 8: can only allow ------------------------------------------------------------------------------------------
 
 
-def _allowed_commands(case: _Case) -> Verdict | None:
+def _allowed_commands(case: _Case) -> _Answer | None:
     reading, allowed = case.reading, case.policy.allowed_commands
     if reading is None or unmatched(allowed, reading):
         return None
@@ -187,13 +200,13 @@ def _allowed_commands(case: _Case) -> Verdict | None:
     return _allow("allowed_commands", "every command of the line is allowed")
 
 
-def _auto_approve(case: _Case) -> Verdict | None:
+def _auto_approve(case: _Case) -> _Answer | None:
     if _listed(case.request.tool, case.policy.auto_approve):
         return _allow("auto_approve", f"{case.request.tool} needs no approval here")
     return None
 
 
-def _granted(case: _Case) -> Verdict | None:
+def _granted(case: _Case) -> _Answer | None:
     request = case.request
     origins = {TurnOrigin.USER, TurnOrigin.SCHEDULE} if case.policy.grants_for_schedules else {TurnOrigin.USER}
     if request.origin not in origins or request.execution.risk is Risk.HIGH:
@@ -210,7 +223,7 @@ def _granted(case: _Case) -> Verdict | None:
     return None
 
 
-def _full(case: _Case) -> Verdict | None:
+def _full(case: _Case) -> _Answer | None:
     if case.policy.autonomy is not Autonomy.FULL:
         return None
     if Effect.EXECUTE in case.execution.effects and not case.held:
@@ -221,7 +234,7 @@ def _full(case: _Case) -> Verdict | None:
 # -- 9: the risk ------------------------------------------------------------------------------------------------------
 
 
-def _by_risk(case: _Case) -> Verdict:
+def _by_risk(case: _Case) -> _Answer:
     execution, sandbox = case.execution, case.policy.sandbox
     if execution.risk is Risk.LOW and (Effect.EXECUTE not in execution.effects or sandbox.holds):
         return _allow("risk", "it only reads inside the bounds")
@@ -236,6 +249,7 @@ RULES: tuple[Rule, ...] = (
     _denied_tools,
     _read_only,
     _paths,
+    _own_secret,
     _always_ask,
     _leaves_workspace,
     _git_internals,
@@ -296,13 +310,13 @@ def _covered(case: _Case, grants: Sequence[Grant]) -> bool:
     )
 
 
-def _allow(rule: str, reason: str) -> Verdict:
-    return Verdict(VerdictKind.ALLOW, rule, reason)
+def _allow(rule: str, reason: str) -> _Answer:
+    return _Answer(VerdictKind.ALLOW, rule, reason)
 
 
-def _ask(rule: str, reason: str) -> Verdict:
-    return Verdict(VerdictKind.ASK, rule, reason)
+def _ask(rule: str, reason: str) -> _Answer:
+    return _Answer(VerdictKind.ASK, rule, reason)
 
 
-def _block(rule: str, reason: str) -> Verdict:
-    return Verdict(VerdictKind.BLOCK, rule, reason)
+def _block(rule: str, reason: str) -> _Answer:
+    return _Answer(VerdictKind.BLOCK, rule, reason)

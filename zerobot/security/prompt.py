@@ -6,12 +6,13 @@ for a line of the prompt itself. What does not fit goes whole into an attached f
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine
 from zerobot.security.access import GRANT_LIFE
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.redact import MASK, Redactor
 from zerobot.security.visible import escape, is_hidden, lookalikes, one_line
 
@@ -35,6 +36,7 @@ _WITHDRAWN = {
 }
 """The words in which the daemon withdraws a request, for people."""
 
+NO_SECRETS = OwnSecrets()
 SCHEDULE = "schedule"
 """The `platform` of an asker that is no person but a schedule."""
 
@@ -47,15 +49,23 @@ class _Argument:
     text: str
 
 
-def approval_prompt(approval: Approval, redactor: Redactor, now: datetime) -> ApprovalPrompt:
+def approval_prompt(
+    approval: Approval, redactor: Redactor, now: datetime, own: OwnSecrets = NO_SECRETS
+) -> ApprovalPrompt:
     """Draw a prompt: with buttons while the approval is pending, with its outcome afterwards.
 
     Args:
         approval: As it stands in the store.
-        redactor: Masks secrets in the arguments; the words around them stay.
+        redactor: Masks secrets; the words around them stay.
         now: UTC, for the time that is left.
+        own: Tells the daemon's own secrets by their keys, so that an operator knows which would be given away.
     """
-    arguments = [_Argument(name, redactor.clean(_text_of(value))) for name, value in approval.arguments.items()]
+
+    def clean(text: str) -> str:
+        return redactor.clean(own.veil(text))
+
+    approval = _cleaned(approval, clean)
+    arguments = [_Argument(clean(name), clean(_text_of(value))) for name, value in approval.arguments.items()]
     shown, cut = _argument_lines(arguments)
     is_open = approval.state is ApprovalState.PENDING
     lines = [
@@ -67,7 +77,7 @@ def approval_prompt(approval: Approval, redactor: Redactor, now: datetime) -> Ap
     if is_open and approval.grantable and approval.covers:
         lines.append(_field("always allows", f"{approval.covers}; in this chat, for {GRANT_LIFE.days} days"))
     if is_open:
-        lines.append(_field("expires", _expiry(approval.expires_at, now)))
+        lines.append(_field("expires", expiry_text(approval.expires_at, now)))
         lines.append(_field("code", approval.code))
     else:
         lines.append(PromptLine(kind="outcome", text=outcome_text(approval)))
@@ -81,10 +91,22 @@ def approval_prompt(approval: Approval, redactor: Redactor, now: datetime) -> Ap
     )
 
 
+def _cleaned(approval: Approval, clean: Callable[[str], str]) -> Approval:
+    """The same without secrets in the words around the arguments: some of them quote an argument."""
+    return replace(
+        approval,
+        tool=clean(approval.tool),
+        why=clean(approval.why),
+        description=clean(approval.description),
+        covers=clean(approval.covers),
+        reason=clean(approval.reason),
+    )
+
+
 def outcome_text(approval: Approval) -> str:
     """One line: what was decided, by whom, when, and why; for a pending one, that it is pending."""
-    at = f" on {_time(approval.decided_at)}" if approval.decided_at else ""
-    by = f" by {_person(approval.decided_by_name, str(approval.decided_by))}" if approval.decided_by else ""
+    at = f" on {clock_text(approval.decided_at)}" if approval.decided_at else ""
+    by = f" by {person_text(approval.decided_by_name, str(approval.decided_by))}" if approval.decided_by else ""
     because = f" Reason: {one_line(approval.reason)}" if approval.reason else ""
     match approval.state:
         case ApprovalState.PENDING:
@@ -94,7 +116,9 @@ def outcome_text(approval: Approval) -> str:
         case ApprovalState.DENIED:
             return f"Denied{by}{at}. It does not run.{because}"
         case ApprovalState.EXPIRED:
-            return f"Expired on {_time(approval.decided_at or approval.expires_at)}: nobody decided. It does not run."
+            return (
+                f"Expired on {clock_text(approval.decided_at or approval.expires_at)}: nobody decided. It does not run."
+            )
         case ApprovalState.CANCELLED:
             why = one_line(withdrawal_text(approval.reason)) or "withdrawn"
             return f"Closed{by}{at}: {why}. It does not run."
@@ -119,7 +143,7 @@ def _circumstances(approval: Approval) -> Iterator[PromptLine]:
     if approval.asker.platform == SCHEDULE:
         yield _field("asked by", f"the schedule {approval.asker.id} (no person)")
     else:
-        yield _field("asked by", _person(approval.asker_name, str(approval.asker)))
+        yield _field("asked by", person_text(approval.asker_name, str(approval.asker)))
     yield _field("chat", str(approval.place))
     if approval.description:
         yield _field("does", approval.description)
@@ -132,7 +156,8 @@ def _field(label: str, text: str) -> PromptLine:
     return PromptLine(kind="field", label=label, text=_shortened(one_line(text)))
 
 
-def _person(name: str, identity: str) -> str:
+def person_text(name: str, identity: str) -> str:
+    """A person for people: the name, which anybody may have chosen, and the id, which nobody can choose."""
     return f"{one_line(name)} ({one_line(identity)})" if name else one_line(identity)
 
 
@@ -256,15 +281,17 @@ def _attachment(approval: Approval, arguments: list[_Argument]) -> str:
 # -- time -------------------------------------------------------------------------------------------------------------
 
 
-def _time(at: datetime) -> str:
+def clock_text(at: datetime) -> str:
+    """A moment, to the minute, in UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _expiry(at: datetime, now: datetime) -> str:
+def expiry_text(at: datetime, now: datetime) -> str:
+    """When something ends, and how long that is from now."""
     left = at - now
     if left <= timedelta(0):
-        return f"{_time(at)} (now)"
-    return f"{_time(at)} (in {duration_text(left)})"
+        return f"{clock_text(at)} (now)"
+    return f"{clock_text(at)} (in {duration_text(left)})"
 
 
 def duration_text(left: timedelta) -> str:

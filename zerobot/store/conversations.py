@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from zerobot.core.ids import ConversationId, InboxId
-from zerobot.core.places import ConversationKey, Place
+from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.store.columns import OPEN_INBOX, WAITS, moment, moment_or_none, place_columns, place_of, stamp
 from zerobot.store.database import Database
 
@@ -60,6 +60,14 @@ _LIST = f"""
         (SELECT t.state FROM turns t WHERE t.conversation_id = c.id AND t.state <> 'finished') AS turn_state
     FROM conversations c WHERE :conversation IS NULL OR c.id = :conversation ORDER BY c.id
 """  # noqa: S608 - constants
+_AT_WORK_FOR = """
+    SELECT t.conversation_id FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.state <> 'finished' AND t.asker = :asker AND c.channel = :channel
+"""
+_AT_WORK = """
+    SELECT DISTINCT c.channel, c.chat, c.thread FROM turns t JOIN conversations c ON c.id = t.conversation_id
+    WHERE t.state <> 'finished' ORDER BY c.channel, c.chat, c.thread
+"""
 MAX_ID = 2**63 - 1
 """Above every row id of SQLite."""
 
@@ -145,6 +153,17 @@ class Conversations:
             return cancelled
 
         return await self._database.write(transaction)
+
+    async def at_work(self) -> "list[Place]":
+        """Where a turn is open: running, waiting, or left by an earlier process."""
+        return await self._database.read(lambda db: [place_of(row) for row in db.execute(_AT_WORK)])
+
+    async def at_work_for(self, asker: Identity, channel: str) -> "list[ConversationId]":
+        """Where on a channel a turn is open that somebody has asked for."""
+        values = {"asker": str(asker), "channel": channel}
+        return await self._database.read(
+            lambda db: [ConversationId(row["conversation_id"]) for row in db.execute(_AT_WORK_FOR, values)]
+        )
 
     async def set_model(self, conversation: ConversationId, model: str) -> bool:
         """Choose the model of a conversation; empty: the agent's again. False: no such conversation."""

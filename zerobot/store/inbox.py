@@ -13,7 +13,7 @@ from zerobot.store import conversations, outbox
 from zerobot.store.columns import IS_COMMAND, OPEN_INBOX, WAITS, place_columns, stamp
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope, encode_envelope
-from zerobot.store.pairing import PairingRequest, pair_check
+from zerobot.store.pairing import PairingRequest, may_talk, pair_check
 
 QUEUE_LIMIT = 16
 """Inputs that may wait in a conversation; one more is refused, and its sender is told."""
@@ -62,6 +62,10 @@ _CANCEL_NEXT = f"""
     UPDATE inbox SET state = 'cancelled', envelope = '' WHERE id = (
         SELECT min(id) FROM {OPEN_INBOX} WHERE conversation_id = :conversation AND {WAITS} AND id < :before
     )
+"""  # noqa: S608 - constants
+_REFUSE = f"""
+    UPDATE {OPEN_INBOX} SET state = 'cancelled', envelope = ''
+    WHERE channel = :channel AND sender = :sender AND {WAITS}
 """  # noqa: S608 - constants
 _COMMANDS = f"""
     SELECT id, conversation_id, envelope FROM {OPEN_INBOX}
@@ -132,8 +136,12 @@ class Inbox:
 
         return await self._database.write(transaction)
 
-    async def edit(self, edit: EnvelopeEdit) -> bool:
-        """Change a message that still waits, or cancel it (text None); False: it doesn't, or somebody else wrote it."""
+    async def edit(self, edit: EnvelopeEdit, admission: Admission) -> bool:
+        """Change a message that still waits, or cancel it (text None).
+
+        Returns:
+            False: it does not wait, somebody else wrote it, or who wrote it may not talk any more.
+        """
         values = place_columns(edit.place) | {
             "message": edit.message_id,
             "sender": str(edit.sender),
@@ -141,6 +149,8 @@ class Inbox:
         }
 
         def transaction(db: sqlite3.Connection) -> bool:
+            if edit.sender is not None and not may_talk(db, edit.sender, edit.place.channel, admission):
+                return False
             rows = db.execute(_EDITABLE, values).fetchall()
             for row in rows:
                 if edit.text is None:
@@ -156,6 +166,11 @@ class Inbox:
         """Cancel the oldest input that waits in a conversation, if it came before `before`; False: there is none."""
         values = {"conversation": conversation, "before": before}
         return await self._database.write(lambda db: db.execute(_CANCEL_NEXT, values).rowcount == 1)
+
+    async def refuse(self, sender: Identity, channel: str) -> int:
+        """Cancel what somebody has written on a channel and nobody has begun to answer; returns how much that was."""
+        values = {"channel": channel, "sender": str(sender)}
+        return await self._database.write(lambda db: db.execute(_REFUSE, values).rowcount)
 
     async def commands_waiting(self) -> list[WaitingCommand]:
         """Commands that were accepted and not carried out, oldest first."""

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from zerobot.core.approvals import Approval
@@ -15,6 +14,7 @@ from zerobot.core.messages import AssistantMessage, History, Message, ResultCode
 from zerobot.core.places import Identity
 from zerobot.core.usage import Usage
 from zerobot.store import approvals, inputs, outbox, usage
+from zerobot.store.answers import finish_calls, insert_answer
 from zerobot.store.columns import OPEN_INBOX, WAITS, json_text, stamp, storable
 from zerobot.store.database import Database
 from zerobot.store.envelope_json import decode_envelope
@@ -33,7 +33,6 @@ from zerobot.store.turn_rows import (
 )
 
 NO_DEBOUNCE = timedelta()
-LONGEST_WIRE_ID = 40
 
 TURN = """
     SELECT t.*, c.channel, c.chat, c.thread, c.direct, c.model, c.epoch AS now_epoch
@@ -51,18 +50,10 @@ SET_ASIDE = "UPDATE turns SET state = :state, crashes = 0 WHERE id = :turn AND s
 UNDECIDED = "SELECT count(*) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 LAST_SHOWN = "SELECT max(coalesce(shown_at, '9999')) FROM approvals WHERE turn_id = :turn AND state = 'pending'"
 
-INSERT_CALL = """
-    INSERT INTO tool_calls
-        (id, message_id, conversation_id, turn_id, position, wire_id, name, arguments, raw_arguments, state)
-    VALUES (:id, :message, :conversation, :turn, :position, :wire_id, :name, :arguments, :raw_arguments, 'recorded')
-"""
-WIRE_ID_TAKEN = "SELECT 1 FROM tool_calls WHERE conversation_id = :conversation AND wire_id = :wire_id"
 SET_EXTRA = "UPDATE messages SET text = :text, extra = :extra WHERE id = :seq"
 SET_ARGUMENTS = "UPDATE tool_calls SET arguments = :arguments WHERE id = :call AND state = 'recorded'"
-START_CALL = "UPDATE tool_calls SET state = 'started', started_at = :now WHERE id = :call AND state = 'recorded'"
-FINISH_CALL = """
-    UPDATE tool_calls SET state = 'finished', code = :code, result = :text, receipt = :receipt, finished_at = :now
-    WHERE id = :call AND state <> 'finished'
+START_CALL = """
+    UPDATE tool_calls SET state = 'started', started_at = :now, rule = :rule WHERE id = :call AND state = 'recorded'
 """
 COUNT_STEP = """
     UPDATE turns SET steps = :steps, input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
@@ -192,6 +183,10 @@ class Turns:
         """All that was asked for in a turn, oldest first."""
         return await self._database.read(lambda db: approvals.of_turn(db, turn))
 
+    async def open_requests(self) -> int:
+        """How many approvals wait for operators, of all conversations."""
+        return await self._database.read(approvals.count_pending)
+
     async def set_input(self, message: UserMessage) -> None:
         """Store what became of an input's attachments."""
         fields = {"text": storable(message.text), "extra": extra_of(message), "seq": message.seq}
@@ -209,7 +204,7 @@ class Turns:
 
         def transaction(db: sqlite3.Connection) -> AssistantMessage | None:
             _count(db, turn, attempts, steps, now)
-            return _insert_answer(db, turn, message, now) if message else None
+            return insert_answer(db, turn, message, now) if message else None
 
         return await self._database.write(transaction)
 
@@ -245,7 +240,7 @@ class Turns:
             if not inputs.joining(db, turn.id, turn.conversation, debounce, now):
                 return []
             _count(db, turn, attempts, steps, stamp(now))
-            stored = [_insert_answer(db, turn, message, stamp(now))] if message else []
+            stored = [insert_answer(db, turn, message, stamp(now))] if message else []
             return [*stored, *_join(db, turn, debounce, now)]
 
         return await self._database.write(transaction)
@@ -255,10 +250,15 @@ class Turns:
         fields = {"call": call, "arguments": json_text(arguments)}
         await self._database.write(lambda db: db.execute(SET_ARGUMENTS, fields))
 
-    async def start_call(self, call: CallId) -> bool:
-        """Commit that a call starts now; False when it had started or ended before: then it must not run."""
-        now = self._now()
-        return await self._database.write(lambda db: db.execute(START_CALL, {"call": call, "now": now}).rowcount == 1)
+    async def start_call(self, call: CallId, rule: str = "") -> bool:
+        """Commit that a call starts now; False when it had started or ended before: then it must not run.
+
+        Args:
+            call: Its id.
+            rule: Which rule of the access policy let it run; for the audit.
+        """
+        values = {"call": call, "rule": rule, "now": self._now()}
+        return await self._database.write(lambda db: db.execute(START_CALL, values).rowcount == 1)
 
     async def finish_calls(
         self, turn: Turn, results: Sequence[tuple[CallId, ToolResult]], *, outside_content: bool = False
@@ -267,7 +267,7 @@ class Turns:
         now = self._now()
 
         def transaction(db: sqlite3.Connection) -> None:
-            _finish_calls(db, results, now)
+            finish_calls(db, results, now)
             if outside_content:
                 db.execute(OUTSIDE, {"turn": turn.id})
 
@@ -380,52 +380,8 @@ def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text
     rows = db.execute(
         "SELECT id, name FROM tool_calls WHERE turn_id = ? AND state <> 'finished' ORDER BY position", (turn.id,)
     ).fetchall()
-    _finish_calls(db, [(CallId(row["id"]), ToolResult(code=code, text=text)) for row in rows], stamp(now))
+    finish_calls(db, [(CallId(row["id"]), ToolResult(code=code, text=text)) for row in rows], stamp(now))
     return [f"`{row['name']}`" for row in rows]
-
-
-def _insert_answer(db: sqlite3.Connection, turn: Turn, message: AssistantMessage, now: str) -> AssistantMessage:
-    message = replace(message, text=storable(message.text))
-    fields = {
-        "conversation": turn.conversation,
-        "turn": turn.id,
-        "role": "assistant",
-        "text": message.text,
-        "extra": extra_of(message),
-        "now": now,
-    }
-    seq = int(db.execute(inputs.INSERT_MESSAGE, fields).fetchone()[0])
-    calls = []
-    for call in message.calls:
-        wire_id = storable(call.wire_id)
-        if (
-            not _fits_every_wire(wire_id)
-            or db.execute(WIRE_ID_TAKEN, {"conversation": turn.conversation, "wire_id": wire_id}).fetchone()
-        ):
-            wire_id = call.id
-        stored = replace(call, wire_id=wire_id, name=storable(call.name), raw_arguments=storable(call.raw_arguments))
-        row = {
-            "id": call.id,
-            "message": seq,
-            "conversation": turn.conversation,
-            "turn": turn.id,
-            "position": call.position,
-            "wire_id": wire_id,
-            "name": stored.name,
-            "arguments": json_text(call.arguments),
-            "raw_arguments": stored.raw_arguments,
-        }
-        db.execute(INSERT_CALL, row)
-        calls.append(stored)
-    _finish_calls(db, [(call.id, call.result) for call in calls if call.result is not None], now)
-    return replace(message, seq=seq, calls=tuple(calls))
-
-
-def _fits_every_wire(ident: str) -> bool:
-    """Whether each protocol takes an id as it is; the strictest wants at most 40 of these characters."""
-    return 0 < len(ident) <= LONGEST_WIRE_ID and all(
-        char.isascii() and (char.isalnum() or char in "_-") for char in ident
-    )
 
 
 def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage], steps: int, now: str) -> None:
@@ -460,12 +416,6 @@ def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage],
         usage.record(db, row)
 
 
-def _finish_calls(db: sqlite3.Connection, results: Sequence[tuple[CallId, ToolResult]], now: str) -> None:
-    for call, result in results:
-        fields = {"call": call, "code": result.code, "text": result.text, "receipt": result.receipt, "now": now}
-        db.execute(FINISH_CALL, fields)
-
-
 def _finish(
     db: sqlite3.Connection,
     turn: Turn,
@@ -487,8 +437,8 @@ def _finish(
         return None
     _count(db, turn, attempts, steps, at)
     if message is not None:
-        _insert_answer(db, turn, message, at)
-    _finish_calls(db, ending.results, at)
+        insert_answer(db, turn, message, at)
+    finish_calls(db, ending.results, at)
     db.execute(INBOX_DONE, {"turn": turn.id})
     if not ending.reply:
         return outbox.drop_open_reply(db, turn.id)

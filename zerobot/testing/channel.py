@@ -318,7 +318,7 @@ class AskableChannel(FakeChannel):
     async def find(self, message: OutboundMessage) -> SentMessage | None:
         """Look for a message by its key."""
         await self._call("find", message.place, lambda: "", key=message.key)
-        for call in self.of("send", place=message.place):
+        for call in self.of("send", "ask", place=message.place):
             if call.key == message.key and call.id:
                 return SentMessage(message.place, call.id)
         return None

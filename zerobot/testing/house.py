@@ -15,7 +15,7 @@ from zerobot.core.approvals import Approval, ApprovalState
 from zerobot.core.envelope import Acceptance, Attachment, InboundEnvelope
 from zerobot.core.errors import StorageError
 from zerobot.core.events import Final, TurnEvent
-from zerobot.core.ids import ConversationId
+from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.messages import History, StoredFile
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.store.approvals import Approvals, Decided
@@ -365,6 +365,10 @@ class OperatorDouble:
     async def routes(self, asker: Identity, place: Place) -> Sequence[Place]:  # noqa: ARG002 - he is the only one
         """See `Operators`."""
         return (Place("test", "operators"),) if self.reachable else ()
+
+    async def nobody(self, conversation: ConversationId, turn: TurnId, place: Place) -> None:
+        """See `Operators`."""
+        self._house.note_log("operators.unreachable", conversation=conversation, turn=turn, place=place)
 
     def timeout(self, place: Place) -> timedelta:  # noqa: ARG002 - the same everywhere
         """See `Operators`."""

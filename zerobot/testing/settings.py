@@ -1,6 +1,7 @@
 """What a test of the engine may set, and the access policy that follows from it."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from zerobot.core.hooks import NO_HOOKS, Hooks
 from zerobot.core.ids import ConversationId
 from zerobot.core.messages import StoredFile
 from zerobot.security.bounds import Bounds
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.policy import AccessPolicy
 from zerobot.store.database import Database
 from zerobot.store.inbox import QUEUE_LIMIT
@@ -46,6 +48,9 @@ class Settings:
     queue_limit: int = QUEUE_LIMIT
     denied_tools: tuple[str, ...] = ()
     always_ask: tuple[str, ...] = ()
+    own_secrets: OwnSecrets = field(default_factory=OwnSecrets)
+    frozen: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set it, and all tools are stopped."""
     save_result: SaveResult | None = None
     cost: CostOf = unpriced
     purse: Callable[[Database], Purse] = lambda _: UNLIMITED
@@ -70,8 +75,17 @@ class AccessDouble:
             bounds=Bounds(workspace=Path("/nowhere")),
             denied_tools=self.settings.denied_tools,
             always_ask=self.settings.always_ask,
+            frozen=self.settings.frozen.is_set(),
         )
 
     async def grants(self, conversation: ConversationId) -> Sequence[Grant]:  # noqa: ARG002 - there are none
         """See `AccessState`."""
         return ()
+
+    def own_secrets(self, arguments: Mapping[str, object]) -> tuple[str, ...]:
+        """See `AccessState`."""
+        return self.settings.own_secrets.named_in(arguments)
+
+    async def frozen(self) -> None:
+        """See `AccessState`."""
+        await self.settings.frozen.wait()

@@ -21,6 +21,13 @@ from zerobot.turn.kit import TurnKit
 from zerobot.turn.repeats import call_key
 from zerobot.turn.stop import STOPPED, StopCause, TurnStoppedError
 
+OPEN_IN_CONVERSATION = 10
+"""Requests that may wait for operators in a conversation: more than anybody reads, and a model can write fifty."""
+OPEN_IN_ALL = 25
+"""The same everywhere together."""
+DENIALS_A_TURN = 5
+"""So often operators say no in a turn before nobody is asked any more: a model could go on with ever new wordings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -32,6 +39,14 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """The call was judged, and is not blocked; by that alone it does not run."""
+
+    call: RecordedCall
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Allowed:
     """The call may run: the policy's own verdict says so, or an operator's approval of this very execution does.
 
@@ -39,9 +54,24 @@ class Allowed:
     """
 
     call: RecordedCall
-    execution: Execution
     verdict: Verdict
     approval: Approval | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse to stand for a call that nobody has allowed.
+
+        Raises:
+            TypeError: Neither the verdict nor an approval of this call says yes.
+        """
+        kind, approval = self.verdict.kind, self.approval
+        approved = approval is not None and approval.state is ApprovalState.APPROVED and approval.call == self.call.id
+        if kind is not VerdictKind.ALLOW and not (kind is VerdictKind.ASK and approved):
+            raise TypeError(f"nobody has allowed the call {self.call.id}")
+
+    @property
+    def execution(self) -> Execution:
+        """What runs: the very one that was judged."""
+        return self.verdict.execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +112,7 @@ async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outs
     turn = replace(turn, outside_content=outside_content)
     asked = await kit.turns.approvals(turn.id)
     latest = {approval.call: approval for approval in asked}
-    refused = {approval.digest for approval in asked if approval.state is ApprovalState.DENIED}
+    refused = [approval.digest for approval in asked if approval.state is ApprovalState.DENIED]
     calls = opened.open_calls
     if any(_was_stopped(latest.get(call.id)) for call in calls):
         raise TurnStoppedError(StopCause.USER)
@@ -92,7 +122,22 @@ async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outs
         plans.append(plan)
         if isinstance(plan, Settled) and plan.stop_turn:
             break
-    return with_copies(opened.calls, plans)
+    return await _few_enough(kit, with_copies(opened.calls, plans))
+
+
+async def _few_enough(kit: TurnKit, plans: list[Plan]) -> list[Plan]:
+    """Leave as many requests as people can look at; what is beyond that does not run, and nobody is asked."""
+    if not any(isinstance(plan, Waiting) for plan in plans):
+        return plans
+    room = min(OPEN_IN_CONVERSATION, OPEN_IN_ALL - await kit.turns.open_requests())
+    left: list[Plan] = []
+    for plan in plans:
+        if isinstance(plan, Waiting):
+            room -= 1
+            left.append(plan if room >= 0 else Settled(plan.call, notices.TOO_MANY))
+        else:
+            left.append(plan)
+    return left
 
 
 def _was_stopped(approval: Approval | None) -> bool:
@@ -130,7 +175,7 @@ async def _plan(
     call: RecordedCall,
     batch: Sequence[RecordedCall],
     approval: Approval | None,
-    refused: set[str],
+    refused: Sequence[str],
 ) -> Plan:
     if call.started:
         return Settled(call, NEVER_FINISHED)
@@ -139,35 +184,35 @@ async def _plan(
     judged = await _judge(kit, turn, call) if approval else await _prepare_and_judge(kit, turn, call, batch)
     if isinstance(judged, Settled):
         return judged
-    execution = judged.execution
+    verdict, execution = judged.verdict, judged.verdict.execution
     touched = map(str, (*execution.reads, *execution.writes))
     digest = call_digest(judged.call.name, judged.call.arguments, execution.frozen, touched)
     if approval is not None:
         return _approved(kit, judged, approval, digest)
-    if judged.verdict.kind is VerdictKind.ALLOW:
-        return judged
+    if verdict.kind is VerdictKind.ALLOW:
+        return Allowed(judged.call, verdict)
     return await _ask(kit, turn, judged, digest, refused)
 
 
-def _approved(kit: TurnKit, judged: Allowed, approval: Approval, digest: str) -> Allowed | Settled:
+def _approved(kit: TurnKit, judged: Judged, approval: Approval, digest: str) -> Allowed | Settled:
     """What an approval is worth when the call would run: that very call, by a rule and an operator of now."""
     asks = judged.verdict.kind is VerdictKind.ASK
     if digest != approval.digest or (asks and judged.verdict.rule != approval.rule):
         return Settled(judged.call, notices.CHANGED)
     if asks and not kit.operators.still_counts(approval):
         return Settled(judged.call, notices.NO_OPERATORS_YES)
-    return replace(judged, approval=approval)
+    return Allowed(judged.call, judged.verdict, approval)
 
 
 async def _prepare_and_judge(
     kit: TurnKit, turn: Turn, call: RecordedCall, batch: Sequence[RecordedCall]
-) -> Allowed | Settled:
+) -> Judged | Settled:
     prepared = await _prepare(kit, call, batch)
     return prepared if isinstance(prepared, Settled) else await _judge(kit, turn, prepared)
 
 
-async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Allowed | Settled:
-    """Phase C. What comes back as `Allowed` may still carry the verdict "ask": the caller sees to the approval."""
+async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Judged | Settled:
+    """Phase C, up to the verdict; what the policy blocks is settled."""
     execution = resolve(call, kit.tools)
     if isinstance(execution, ToolResult):
         return Settled(call, execution)
@@ -182,11 +227,12 @@ async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Allowed | Sett
         origin=turn.origin,
         now=kit.clock.now(),
         read_outside_content=turn.outside_content,
+        own_secrets=kit.access.own_secrets(call.arguments),
     )
     verdict = evaluate_tool_access(request, kit.access.policy(), await kit.access.grants(turn.conversation))
     if verdict.kind is VerdictKind.BLOCK:
         return Settled(call, notices.blocked(verdict.reason))
-    return Allowed(call, execution, verdict)
+    return Judged(call, verdict)
 
 
 def _undone(approval: Approval) -> ToolResult:
@@ -239,12 +285,15 @@ def _from_hook(call: RecordedCall, said: Block | Answer) -> Settled:
     return Settled(call, said.result, said.stop_turn)
 
 
-async def _ask(kit: TurnKit, turn: Turn, judged: Allowed, digest: str, refused: set[str]) -> Waiting | Settled:
+async def _ask(kit: TurnKit, turn: Turn, judged: Judged, digest: str, refused: Sequence[str]) -> Waiting | Settled:
     if digest in refused:
         return Settled(judged.call, notices.denied("the same was denied before in this turn"))
-    call, execution, verdict = judged.call, judged.execution, judged.verdict
+    if len(refused) >= DENIALS_A_TURN:
+        return Settled(judged.call, notices.DENIED_TOO_OFTEN)
+    call, verdict, execution = judged.call, judged.verdict, judged.verdict.execution
     places: Sequence[Place] = await kit.operators.routes(turn.asker, turn.place)
     if not places:
+        await kit.operators.nobody(turn.conversation, turn.id, turn.place)
         return Settled(call, notices.UNREACHABLE)
     now = kit.clock.now()
     approval = Approval(

@@ -93,6 +93,10 @@ class Operators(Protocol):
         """Where a request that was asked for in `place` is shown; empty when nobody can be asked."""
         ...
 
+    async def nobody(self, conversation: ConversationId, turn: TurnId, place: Place) -> None:
+        """Tell a chat, once a turn, that something it wants needs an operator, and that none can be asked."""
+        ...
+
     def timeout(self, place: Place) -> timedelta:
         """How long operators have, for requests from this place."""
         ...
@@ -111,6 +115,14 @@ class AccessState(Protocol):
 
     async def grants(self, conversation: ConversationId) -> Sequence[Grant]:
         """The grants of a conversation."""
+        ...
+
+    def own_secrets(self, arguments: Mapping[str, object]) -> tuple[str, ...]:
+        """The keys of the daemon's own secrets that stand in the arguments of a call."""
+        ...
+
+    async def frozen(self) -> None:
+        """Wait until an operator stops all tools; returns at once while they are stopped."""
         ...
 
 

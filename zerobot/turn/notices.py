@@ -120,7 +120,24 @@ EXPIRED = ToolResult(
 )
 UNREACHABLE = ToolResult(
     code=ResultCode.BLOCKED,
-    text="This call needs an operator's approval, and no operator can be reached; it did not run.",
+    text="This call needs an operator's approval, and no operator can be reached; it did not run. Tell the user so.",
+)
+TOO_MANY = ToolResult(
+    code=ResultCode.NOT_RUN,
+    text="The call did not run, and nobody was asked: too many requests wait for operators already. "
+    "Ask for fewer at a time, when those are decided.",
+)
+DENIED_TOO_OFTEN = ToolResult(
+    code=ResultCode.DENIED,
+    text="The call did not run, and nobody was asked: operators have denied too many calls of this turn. "
+    "Do without, or ask the user.",
+)
+FROZEN_BEFORE = ToolResult(
+    code=ResultCode.BLOCKED, text="An operator has stopped all tools; the call did not run. Tell the user so."
+)
+FROZEN_AFTER = ToolResult(
+    code=ResultCode.CANCELLED,
+    text="An operator stopped all tools while the call ran; what it did is not known. Tell the user so.",
 )
 WITHDRAWN = ToolResult(code=ResultCode.NOT_RUN, text="The request for approval was withdrawn; the call did not run.")
 NOT_SAVED = ToolResult(

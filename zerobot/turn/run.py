@@ -29,6 +29,10 @@ class Ran:
     failure: StorageError | None = None
 
 
+class _FrozenError(Exception):
+    """Operators have stopped all tools before one of them began."""
+
+
 Copies = Mapping[CallId, Sequence[RecordedCall]]
 """By call, those of the same step that ask for the same: they get its result."""
 
@@ -92,7 +96,9 @@ class Runner:
     async def _execute(self, call: Allowed) -> Ran:
         if self._has_changed(call):
             return await self._close(call, notices.CHANGED)
-        if not await self._kit.turns.start_call(call.call.id):
+        if self._kit.access.policy().frozen:
+            return await self._close(call, notices.FROZEN_BEFORE)
+        if not await self._kit.turns.start_call(call.call.id, call.verdict.rule):
             # Somebody else works on this turn: what is stored says more than what we know.
             raise StorageError(f"the call {call.call.id} was started elsewhere")
         self._transcript.set_started(call.call.id)
@@ -132,18 +138,21 @@ class Runner:
         )
         task = asyncio.create_task(self._started(call, context))
         stopped = asyncio.create_task(self._stop.wait())
+        frozen = asyncio.create_task(self._kit.access.frozen())
         try:
-            waits = {task, stopped}
+            waits = {task, stopped, frozen}
             await asyncio.wait(waits, timeout=call.execution.timeout, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return self._outcome(call, task)
-            result = _ended_early(self._stop.cause, call.execution.timeout)
+            early = _ended_early(self._stop.cause, call.execution.timeout)
+            result = notices.FROZEN_AFTER if self._stop.cause is None and frozen.done() else early
             task.cancel()
             await asyncio.wait({task}, timeout=self._kit.limits.tool_grace)
             return result
         finally:
             alive = False
             stopped.cancel()
+            frozen.cancel()
             if not task.done():
                 task.cancel()
                 self._kit.strays.adopt(task)
@@ -151,9 +160,11 @@ class Runner:
     async def _started(self, call: Allowed, context: ToolContext) -> ToolOutput:
         """Start a tool inside its task, so that one that raises before it awaits anything fails like any other.
 
-        This is the last moment at which a stop keeps it from running, and nothing is awaited after it.
+        This is the last moment at which a stop or a freeze keeps it from running, and nothing is awaited after it.
         """
         self._stop.check()
+        if self._kit.access.policy().frozen:
+            raise _FrozenError
         return await call.execution.run(context)
 
     def _outcome(self, call: Allowed, task: asyncio.Task[ToolOutput]) -> ToolOutput | ToolResult:
@@ -165,6 +176,8 @@ class Runner:
             return output if isinstance(output, ToolOutput) else result_of(output)
         if isinstance(error, TurnStoppedError):
             return not_started(error.cause)
+        if isinstance(error, _FrozenError):
+            return notices.FROZEN_BEFORE
         self._kit.log("tool.failed", level="error", error=error, tool=call.call.name, tool_call=call.call.id)
         return ToolResult(code=ResultCode.FAILED, text=f"The tool failed: {type(error).__name__}: {error}")
 

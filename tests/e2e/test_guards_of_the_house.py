@@ -1,0 +1,110 @@
+"""What operators can always do: let people in by a button, shut them out at once, stop all tools at once."""
+
+from tests.e2e.stage import Stage
+from tests.platforms.model_script import calls, says
+
+SLEEP = "touch begun; sleep 60; touch made"
+
+
+async def test_a_stranger_is_let_in_by_a_button(stage: Stage) -> None:
+    """The operator is asked in his direct chat, presses, and the stranger is told and answered; no model before."""
+    stage.model.always(says("Welcome."))
+    async with stage.daemon():
+        stage.xen.says("hello?")
+        prompt = await stage.prompt(stage.olga.chat)
+        assert "Xen (telegram:9001)" in prompt.text
+        told = await stage.press(stage.xen, prompt, "Approve")
+        assert "operator" in told.text
+        told = await stage.press(stage.olga, prompt, "Approve")
+        assert "telegram:9001 may talk to me" in told.text
+        await stage.xen.chat.reply("You are in")
+        await stage.olga.chat.wait_for(lambda _: not prompt.buttons)
+        assert "Let in by telegram:1001" in prompt.text
+        assert stage.model.requests == []
+        stage.xen.says("hello!")
+        await stage.xen.chat.reply("Welcome.")
+
+
+async def test_revoking_stops_what_runs_for_the_person_at_once(stage: Stage) -> None:
+    """A running tool is ended, what waits is refused, and nothing that he writes is taken in any more."""
+    stage.configure("channels.telegram", allowed_users=["@uma"])
+    stage.configure("security", auto_approve=["shell"])
+    async with stage.daemon() as daemon:
+        stage.model.answers(calls("shell", id="c1", command=SLEEP))
+        stage.uma.says("sleep")
+        await daemon.until("tool.started")
+        stage.uma.says("and this")
+        await daemon.until("envelope.accepted", count=2)
+        stage.olga.says("/pair revoke telegram:2001")
+        await stage.olga.chat.reply("may no longer talk")
+        await daemon.until("turn.finished")
+        stage.uma.says("hello?")
+        refused = await daemon.until("envelope.refused")
+    assert daemon.named("turn.finished")[0]["outcome"] == "stopped"
+    assert refused["reason"] == "not_allowed"
+    assert len(stage.model.requests) == 1
+    assert not stage.made()
+
+
+async def test_somebody_who_was_taken_off_the_list_gets_nothing_done_after_a_restart(stage: Stage) -> None:
+    """A paused turn of a person who may not talk any more ends when it would go on, whoever presses."""
+    async with stage.daemon():
+        stage.model.answers(calls("shell", id="c1", command="touch made"))
+        stage.uma.says("do it")
+        prompt = await stage.prompt(stage.olga.chat)
+    stage.configure("channels.telegram", allowed_users=["2002"])
+    async with stage.daemon() as daemon:
+        await stage.press(stage.olga, prompt, "Approve")
+        await daemon.until("turn.finished")
+    assert daemon.named("tool.started") == []
+    assert not stage.made()
+
+
+async def test_the_emergency_stop_ends_running_tools_everywhere_and_outlives_a_restart(stage: Stage) -> None:
+    """Two chats have a command running: both are ended at once and told; after a restart still nothing runs."""
+    stage.configure("security", auto_approve=["shell"])
+    async with stage.daemon() as daemon:
+        for person in (stage.uma, stage.vic):
+            stage.model.answers(calls("shell", id="c1", command=SLEEP))
+            person.says("sleep")
+            await daemon.until("tool.started", count=1 + (person is stage.vic))
+        stage.model.always(says("It was stopped."))
+        stage.olga.says("/freeze")
+        await stage.olga.chat.reply("Frozen")
+        await daemon.until("turn.finished", count=2)
+        for person in (stage.uma, stage.vic):
+            await person.chat.reply("An operator has stopped all tools")
+            await person.chat.reply("It was stopped.")
+        result = stage.model.last_request.result_of("c1")
+        assert result.code == "CANCELLED"
+    assert not stage.made()
+    stage.model.answers(calls("shell", id="c2", command="touch later"), says("I cannot."))
+    async with stage.daemon():
+        stage.uma.says("again")
+        await stage.uma.chat.reply("I cannot.")
+        assert stage.model.last_request.result_of("c2").code == "BLOCKED"
+        stage.olga.says("/unfreeze")
+        await stage.olga.chat.reply("Tools may run again")
+        stage.model.answers(calls("shell", id="c3", command="touch later"), says("Done."))
+        stage.uma.says("and now?")
+        await stage.uma.chat.reply("Done.")
+    assert stage.made("later")
+
+
+async def test_one_of_our_own_secrets_is_told_by_its_name_and_never_shown(stage: Stage) -> None:
+    """The prompt says whose secret would be given away; it is nowhere in a chat or the log."""
+    stage.configure("security", auto_approve=["shell"])
+    token = stage.telegram.token
+    async with stage.daemon() as daemon:
+        stage.model.answers(calls("shell", id="c1", command=f"echo {token} > made"))
+        stage.uma.says("show it")
+        prompt = await stage.prompt(stage.olga.chat)
+        assert f"[secret channels.telegram.bot_token, {len(token)} characters, digest " in prompt.text
+        assert "Always in this chat" not in prompt.buttons
+        assert daemon.named("approval.requested")[0]["rule"] == "own_secret"
+        stage.model.answers(says("Understood."))
+        await stage.press(stage.olga, prompt, "Deny")
+        await stage.uma.chat.reply("Understood.")
+    assert token not in stage.log
+    assert not any(token in text for chat in (stage.olga.chat, stage.uma.chat) for text in chat.texts)
+    assert not stage.made()

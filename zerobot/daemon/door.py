@@ -1,0 +1,60 @@
+"""Who may talk to the bot now: asked when somebody writes, and again whenever work for somebody begins or goes on."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from zerobot.config.schema import Settings
+from zerobot.core.admission import Admission, fold_handle
+from zerobot.core.channel_settings import ChannelSettings
+from zerobot.core.ids import ConversationId
+from zerobot.core.places import Identity
+from zerobot.store.conversations import Conversations
+from zerobot.store.inbox import Inbox
+from zerobot.store.pairing import Pairings
+
+
+def admission_of(settings: Settings, name: str, platform: str, local: Identity | None) -> Admission:
+    """Who may talk on a channel, as it is configured.
+
+    Args:
+        settings: All of them.
+        name: The channel's table; one that there is not (the terminal's) has the usual settings.
+        platform: The channel's kind.
+        local: The person at the terminal, who is an operator there.
+    """
+    table = settings.channels.get(name, ChannelSettings())
+    listed = [user for user in table.allowed_users if user != "*"]
+    return Admission(
+        identities=frozenset(Identity(platform, user) for user in listed if not user.startswith("@")),
+        handles=frozenset(fold_handle(user) for user in listed if user.startswith("@")),
+        everyone="*" in table.allowed_users,
+        pairing=table.pairing,
+        operators=frozenset(settings.operators.identities) | ({local} if local else set()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Knows who may talk, and ends what goes on for somebody who may not any more."""
+
+    admissions: Mapping[str, Admission]
+    """Of each open channel."""
+    pairings: Pairings
+    inbox: Inbox
+    conversations: Conversations
+    stop: Callable[[ConversationId], Awaitable[bool]]
+    """Stops the turn of a conversation, running or paused, with its approvals."""
+
+    async def welcome(self, person: Identity, channel: str) -> bool:
+        """Whether somebody whose message was accepted may still talk on a channel."""
+        admission = self.admissions.get(channel)
+        return admission is None or await self.pairings.may_talk(person, channel, admission)
+
+    async def shut_out(self, person: Identity, channels: Iterable[str]) -> None:
+        """Somebody was shut out: what he wrote and nobody has begun is refused, what is worked on for him stops."""
+        for channel in channels:
+            if await self.welcome(person, channel):
+                continue
+            await self.inbox.refuse(person, channel)
+            for conversation in await self.conversations.at_work_for(person, channel):
+                await self.stop(conversation)
