@@ -74,9 +74,10 @@ async def lives_to(folder: Path, crash_at: str, *, is_killed: bool = True) -> bo
     async with ModelServer() as model, TelegramServer() as telegram:
         world = World(folder, model, telegram)
         world.chat = telegram.group()
-        is_early = await lives_through(world, crash_at)
-        checks(world, is_killed=is_killed and is_early)
-        return is_early
+        if not await lives_through(world, crash_at):
+            return False
+        checks(world, is_killed=is_killed)
+        return True
 
 
 async def lives_through(world: World, crash_at: str) -> bool:
