@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 
 SHARDS = 6
 """Tests that share the commits, so that they can run side by side."""
-MOMENTS = 10
-"""Random moments of one of four tests."""
+MOMENTS = 5
+"""Random moments of one of eight tests."""
 LONGER_THAN_IT_WORKS = 2_000.0
 """Milliseconds of processor time, more than the conversation takes on most machines; the test finds out."""
 AGAIN = 3
@@ -57,7 +57,7 @@ async def test_ended_at_every_commit(tmp_path: Path, when: str, shard: int) -> N
     assert ended >= 3, "the daemon commits less than that: the sweep does not end it"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(8))
 async def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     """The same at 40 moments of the daemon's work, from its start to its end: in a commit, a call, or between two."""
     draws, ends, killed = random.Random(seed), LONGER_THAN_IT_WORKS, 0
