@@ -4,9 +4,14 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from benchmarks.engine import ENGINE
 from benchmarks.inside import Inside, daemon
+from benchmarks.measures import Effort
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.places import Identity
+from zerobot.store.approvals import Approvals
 from zerobot.store.database import Database
 from zerobot.testing.model import ScriptedModel, calls, says
 
@@ -71,12 +76,21 @@ async def watched(database: Database) -> Steps:
 
 
 async def work(inside: Inside, steps: Steps) -> int:
-    """The most steps that one of some turns takes; that are enough turns for the window to have moved."""
+    """The most steps that one of some turns takes, with what a start and a look at the prompts take.
+
+    They are enough turns for the window to have moved.
+    """
+    parts = await inside.parts
+    approvals = Approvals(parts.foundation.database, parts.foundation.clock)
     most = 0
     for _ in range(6):
         before = steps.count
         await inside.say("And what do you say to this?")
         await inside.quiet()
+        await parts.books.turns.runnable()
+        await parts.books.inbox.commands_waiting()
+        await approvals.unshown()
+        await approvals.unsettled()
         most = max(most, steps.count - before)
     return most
 
@@ -96,7 +110,7 @@ async def denies(inside: Inside) -> None:
 async def test_a_long_history_costs_a_turn_nothing(tmp_path: Path) -> None:
     """When so much more was said, done, decided and paid for before, a turn takes the database no more steps.
 
-    Seen to fail with an inbox that was looked up by its conversation alone, and prices by their time: 6 times as many.
+    Seen to fail with each of these looked up in another way: the inbox, the prices, the prompts, the open turns.
     """
     model = ScriptedModel()
     model.answers(calls("shell", command="rm -rf build"))
@@ -111,6 +125,13 @@ async def test_a_long_history_costs_a_turn_nothing(tmp_path: Path) -> None:
         await work(inside, steps)
         long = await work(inside, steps)
     assert long < 1.1 * short
+
+
+@pytest.mark.slow
+def test_the_engine_is_measured() -> None:
+    """What is told of the engine's steps is a cost: more than nothing, less than a second."""
+    rows = ENGINE["steps"](Effort(quick=True))
+    assert all(0 < row.zerobot < 1000 for row in rows)
 
 
 async def test_a_paused_turn_holds_no_task(tmp_path: Path) -> None:
