@@ -160,11 +160,14 @@ class Offices:
 
     @asynccontextmanager
     async def open(
-        self, rules: OperatorRules = ONE_OPERATOR, channel: PlainChannel | None = None
+        self,
+        rules: OperatorRules = ONE_OPERATOR,
+        channel: PlainChannel | None = None,
+        store: type[Approvals] = Approvals,
     ) -> AsyncIterator[Office]:
         """A running desk; leaving it is as abrupt as a kill."""
         async with self.houses.open(channel) as house:
-            approvals = Approvals(house.database, house.clock)
+            approvals = store(house.database, house.clock)
             woken: list[ConversationId] = []
             redactor = Redactor()
 

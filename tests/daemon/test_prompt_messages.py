@@ -1,6 +1,8 @@
 """The messages that show a prompt: those that nobody recorded, and prompts that need many of them."""
 
+import asyncio
 from itertools import pairwise
+from typing import ClassVar
 
 from tests.daemon.office import OLGA, OLGAS, ROOM, Office, Offices
 from zerobot.core.approvals import Approval, ApprovalState, PressOutcome, PressReply
@@ -8,6 +10,7 @@ from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import RefusedError, TryLaterError, UnclearError
 from zerobot.core.places import Place
 from zerobot.daemon.routing import OperatorRules
+from zerobot.store.approvals import Approvals, Prompt
 from zerobot.testing.channel import FakeChannel
 from zerobot.testing.clock import ManualClock
 
@@ -70,6 +73,39 @@ async def test_a_second_copy_that_is_pressed_is_settled_beside_the_recorded_one(
     assert len(office.channel.of("settle")) == 2
     await press_message(office, approval, second)
     assert len(office.channel.of("settle")) == 2
+
+
+class LateReading(Approvals):
+    """A store whose answers about prompts may be long on their way."""
+
+    on_its_way: ClassVar[asyncio.Event]
+    """Cleared: what was read is not handed over yet."""
+
+    async def unshown(self) -> list[Prompt]:
+        """See `Approvals`."""
+        read = await super().unshown()
+        await self.on_its_way.wait()
+        return read
+
+
+async def test_a_prompt_that_is_recorded_while_the_store_is_read_is_shown_once(
+    offices: Offices, clock: ManualClock
+) -> None:
+    """What was read says that it is not shown yet; that it is being shown was known when the reading began."""
+    LateReading.on_its_way = asyncio.Event()
+    LateReading.on_its_way.set()
+    channel = FakeChannel(clock)
+    hold = channel.hold("ask")
+    async with offices.open(channel=channel, store=LateReading) as office:
+        await office.ask()
+        LateReading.on_its_way.clear()
+        office.desk.look()
+        await clock.settle()
+        hold.release()
+        await clock.settle()
+        LateReading.on_its_way.set()
+        await clock.advance(30)
+    assert len(channel.messages[OLGAS]) == 1
 
 
 async def test_a_long_prompt_as_text_goes_on_where_it_was_limited(offices: Offices, clock: ManualClock) -> None:

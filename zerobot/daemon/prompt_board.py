@@ -76,23 +76,29 @@ class PromptBoard:
 
     async def run(self) -> None:
         """Show and settle until cancelled, beginning with what an earlier process left."""
-        approvals, stored = self._wires.approvals, self._wires.patience.stored
+        approvals = self._wires.approvals
         async with asyncio.TaskGroup() as group:
             while True:
                 self._news.clear()
-                for prompt in await stored(approvals.unshown):
-                    self._begin(group, prompt, self._show)
-                for prompt in await stored(approvals.unsettled):
-                    self._begin(group, prompt, self._settle)
+                await self._begin_all(group, approvals.unshown, self._show)
+                await self._begin_all(group, approvals.unsettled, self._settle)
                 while self._strays:
                     message, stray = self._strays.popitem()
                     group.create_task(self._settle_one(message, stray), name=f"stray prompt {message.id}")
                 await self._news.wait()
 
-    def _begin(self, group: asyncio.TaskGroup, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
-        if prompt.id not in self._busy:
-            self._busy.add(prompt.id)
-            group.create_task(self._work(prompt, work), name=f"prompt {prompt.id}")
+    async def _begin_all(
+        self,
+        group: asyncio.TaskGroup,
+        read: Callable[[], Awaitable[Sequence[Prompt]]],
+        work: Callable[[Prompt], Awaitable[bool]],
+    ) -> None:
+        """Begin the work on what the store names, but for what is worked on when it is read: that may be done since."""
+        busy = frozenset(self._busy)
+        for prompt in await self._wires.patience.stored(read):
+            if prompt.id not in busy and prompt.id not in self._busy:
+                self._busy.add(prompt.id)
+                group.create_task(self._work(prompt, work), name=f"prompt {prompt.id}")
 
     async def _work(self, prompt: Prompt, work: Callable[[Prompt], Awaitable[bool]]) -> None:
         changed = False
