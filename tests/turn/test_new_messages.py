@@ -27,6 +27,7 @@ async def test_a_new_message_ends_the_pause_in_order(house: House) -> None:
     old, new = house.finals
     assert (old.reason, old.outcome, new.reason) == (StopReason.SUPERSEDED, Outcome.SUPERSEDED, StopReason.DONE)
     assert await house.replies() == ["asking", "(The earlier request, `sup`, did not run.)\n\nfine"]
+    assert house.model.last_request.result_of("c1").receipt
     late = await house.operator.presses("Approve", approval=asked)
     assert late is not None
     assert (late.won, late.approval.state, late.approval.reason) == (False, ApprovalState.CANCELLED, "superseded")

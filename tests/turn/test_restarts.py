@@ -30,6 +30,19 @@ async def test_a_started_call_is_not_run_again(house: House) -> None:
     assert house.seen(TurnStarted)[-1] == TurnStarted(final.turn, resumed=True)
 
 
+async def test_a_result_that_the_store_wrote_is_signed_too(house: House) -> None:
+    """BAR 3b: what a crash has closed gets its receipt before a model reads it, and keeps it."""
+    # Seen to fail with: results signed only where a tool ends.
+    house.model.answers(calls("slow", id="c1"), says("done"), says("again"))
+    await house.user.writes("hi")
+    await house.tools.has_started("slow")
+    await house.restart()
+    receipt = house.model.last_request.result_of("c1").receipt
+    assert receipt
+    await house.user.says("more")
+    assert house.model.last_request.result_of("c1").receipt == receipt
+
+
 async def test_after_two_crashes_in_a_row_the_turn_is_let_be(house: House) -> None:
     """T45 variant: a turn that was open at two crashes is closed `restarted`, and its author is told."""
     answer, hold = held(says("never"))

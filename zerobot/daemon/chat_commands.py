@@ -10,7 +10,7 @@ COMMANDS: tuple[ChatCommand, ...] = (
     ChatCommand(name="help", summary="what I can do"),
     ChatCommand(name="new", summary="start afresh; what was said before is forgotten here"),
     ChatCommand(name="compact", summary="sum up what was said so far, so that long talks stay quick"),
-    ChatCommand(name="memory", summary="what I remember here; /memory forget NUMBER"),
+    ChatCommand(name="memory", summary="what I remember here; also export, correct, forget"),
     ChatCommand(name="stop", summary="stop what I am doing"),
     ChatCommand(name="status", summary="what I am doing, and with which model"),
     ChatCommand(name="usage", summary="your tokens of the last 30 days"),

@@ -12,7 +12,7 @@ from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ConversationId, InboxId, ReplyId, TurnId
 from zerobot.core.log import EventLog
-from zerobot.core.memory import MemoryBackend, MemoryOwner
+from zerobot.core.memory import MemoryBackend
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import DaemonAccess
 from zerobot.daemon.budget import left_text
@@ -21,6 +21,7 @@ from zerobot.daemon.costs import Costs
 from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
 from zerobot.daemon.kits import KitMaker
+from zerobot.daemon.memory_command import memory_command
 from zerobot.daemon.models import Models
 from zerobot.daemon.wards import Wards
 from zerobot.providers.catalogue import cost_text
@@ -36,7 +37,6 @@ from zerobot.store.usage import UsageLog
 from zerobot.turn.summary import compact
 
 USAGE_DAYS = 30
-MEMORIES_SHOWN = 50
 HELP = "Write to me as you would to a colleague. What I may do by myself I do; for the rest I ask an operator."
 NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are listed in `[operators] users`."
 NEW = "We start afresh: I no longer see what was said here before."
@@ -223,19 +223,7 @@ class ChatCommands:
         return f"{count} messages are summed up now." if count else "There is nothing to sum up yet."
 
     async def _memory(self, asked: Asked) -> str:
-        """A person's own entries are spoken of only where nobody else reads along."""
-        memory = self._wires.memory
-        if memory is None:
-            return "I keep no memory here; it is switched off."
-        here = MemoryOwner.conversation(asked.conversation)
-        owners = (MemoryOwner.person(asked.envelope.sender), here) if asked.envelope.direct else (here,)
-        words = asked.rest.split()
-        if len(words) == 2 and words[0] == "forget" and words[1].isdecimal():
-            gone = await memory.forget(owners, int(words[1]))
-            return "Forgotten." if gone else "I remember nothing of yours under that number."
-        entries = await memory.list(owners, MEMORIES_SHOWN)
-        lines = [f"- {entry.id}: **{entry.key}**: {entry.text}" for entry in entries]
-        return "\n".join(lines) or "I remember nothing here yet."
+        return await memory_command(self._wires.memory, asked.envelope, asked.conversation, asked.rest)
 
     async def _approve(self, asked: Asked) -> str:
         return await self._decide(Button.APPROVE, asked)

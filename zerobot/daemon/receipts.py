@@ -6,7 +6,7 @@ from zerobot.core.errors import ZerobotError
 from zerobot.security.receipts import made_at, verify_receipt
 from zerobot.store.database import Database
 from zerobot.store.history import call_with_receipt
-from zerobot.turn.guards import claim_of
+from zerobot.turn.receipts import claim_of
 
 
 class ReceiptError(ZerobotError):

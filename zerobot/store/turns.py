@@ -55,6 +55,7 @@ SET_ARGUMENTS = "UPDATE tool_calls SET arguments = :arguments WHERE id = :call A
 START_CALL = """
     UPDATE tool_calls SET state = 'started', started_at = :now, rule = :rule WHERE id = :call AND state = 'recorded'
 """
+ADD_RECEIPT = "UPDATE tool_calls SET receipt = :receipt WHERE id = :call AND state = 'finished' AND receipt = ''"
 COUNT_STEP = """
     UPDATE turns SET steps = :steps, input_tokens = input_tokens + :input, output_tokens = output_tokens + :output,
         cache_read_tokens = cache_read_tokens + :cache_read, cache_write_tokens = cache_write_tokens + :cache_write,
@@ -272,6 +273,16 @@ class Turns:
                 db.execute(OUTSIDE, {"turn": turn.id})
 
         await self._database.write(transaction)
+
+    async def add_receipts(self, receipts: Mapping[CallId, str]) -> bool:
+        """Give receipts to finished calls that have none; False: all have one, or are not finished in the store."""
+
+        def transaction(db: sqlite3.Connection) -> bool:
+            changed = db.total_changes
+            db.executemany(ADD_RECEIPT, [{"call": call, "receipt": receipt} for call, receipt in receipts.items()])
+            return db.total_changes > changed
+
+        return await self._database.write(transaction)
 
     async def pause(self, turn: Turn, requests: Sequence[PauseRequest], settled: str, last_seq: int) -> ReplyId | None:
         """Save a pause: the approvals, where they will be shown, and the text so far as a message of its own.

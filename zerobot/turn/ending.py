@@ -21,8 +21,9 @@ from zerobot.turn.decide import Decision
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import CostOf, Emit, TurnKit
 from zerobot.turn.purse import BudgetError
+from zerobot.turn.receipts import signed
 from zerobot.turn.run import not_started
-from zerobot.turn.settle import settle, signed, unchecked
+from zerobot.turn.settle import settle, unchecked
 from zerobot.turn.step_hooks import HookError
 from zerobot.turn.stop import STOPPED, StopCause
 from zerobot.turn.transcript import Transcript, join_texts

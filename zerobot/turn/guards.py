@@ -19,17 +19,12 @@ from zerobot.core.guards import (
     TextBlockedError,
     Verdict,
 )
-from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import EventLog
-from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
-from zerobot.security.digest import arguments_digest
 from zerobot.security.quoted_receipts import Genuine, ReceiptStream
-from zerobot.security.receipts import ReceiptClaim, verify_receipt
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.check import expect
 from zerobot.turn.kit import Emit
-from zerobot.turn.transcript import Transcript
 
 GUARD_FAILED = "guard_failed"
 GUARD_MISSING = "guard_missing"
@@ -311,29 +306,3 @@ def guarded_lines(emit: Emit, answers: Answers) -> Emit:
         emit(event)
 
     return guarded
-
-
-def genuine_receipts(transcript: Transcript, turn: Turn, key: bytes) -> Genuine:
-    """Tell the receipts of the results in a conversation from all others; each is verified when it is asked for."""
-
-    def genuine(receipt: str) -> bool:
-        for message in transcript.messages:
-            for call in message.calls if isinstance(message, AssistantMessage) else ():
-                if call.result is not None and call.result.receipt == receipt:
-                    return verify_receipt(receipt, claim_of(turn.conversation, message.turn, call, call.result), key)
-        return False
-
-    return genuine
-
-
-def claim_of(conversation: ConversationId, turn: TurnId, call: RecordedCall, result: ToolResult) -> ReceiptClaim:
-    """What the receipt of a stored result vouches for."""
-    return ReceiptClaim(
-        conversation=conversation,
-        turn=turn,
-        call=call.id,
-        tool=call.name,
-        arguments_digest=arguments_digest(call.arguments),
-        shown_text=result.text,
-        code=result.code,
-    )

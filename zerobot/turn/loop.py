@@ -26,10 +26,11 @@ from zerobot.store.turn_rows import Turn
 from zerobot.turn.decide import Decision, decide
 from zerobot.turn.ending import Ender, Progress, TurnEnd, answer_message, cut_off, total
 from zerobot.turn.generate import Asking
-from zerobot.turn.guards import Answers, genuine_receipts, guarded_lines
+from zerobot.turn.guards import Answers, guarded_lines
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.prepare import load_transcript, prepare_inputs, request_of
 from zerobot.turn.purse import Account, BudgetError, payer_of
+from zerobot.turn.receipts import genuine_receipts
 from zerobot.turn.recover import Mender, with_note
 from zerobot.turn.round import RoundEnd, run_round
 from zerobot.turn.steering import go_on_with_waiting, join_waiting

@@ -11,6 +11,7 @@ from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.kit import TurnKit
 from zerobot.turn.pictures import pictures, without_pictures
+from zerobot.turn.receipts import sign_stored
 from zerobot.turn.transcript import Transcript
 from zerobot.turn.window import layout, moved_window
 
@@ -20,6 +21,8 @@ NO_TEXT = "(no text)"
 async def load_transcript(kit: TurnKit, turn: Turn, transcript: Transcript) -> None:
     """Load the conversation as this turn sees it, and move the window when it has grown to its bound."""
     history = await kit.turns.history(turn)
+    if await sign_stored(kit, turn, history.messages):
+        history = await kit.turns.history(turn)
     earlier = history.earlier
     moved = moved_window(history.messages, earlier, kit.limits.history_messages, kit.compaction.head)
     if moved is not None and await kit.summaries.save(turn.conversation, earlier, moved):

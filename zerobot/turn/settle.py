@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 
 from zerobot.core.events import ToolFinished
-from zerobot.core.ids import CallId
 from zerobot.core.messages import RecordedCall, ResultCode, ToolResult
 from zerobot.core.tools import ToolOutput
-from zerobot.security.digest import arguments_digest
-from zerobot.security.receipts import ReceiptClaim, sign_receipt
 from zerobot.store.columns import storable
 from zerobot.store.turn_rows import Turn
 from zerobot.turn import notices
 from zerobot.turn.check import expect
 from zerobot.turn.kit import Emit, TurnKit
+from zerobot.turn.receipts import signed
 from zerobot.turn.repeats import hint, streak
 from zerobot.turn.transcript import Transcript
 
@@ -77,20 +75,6 @@ def unchecked(raw: ToolResult) -> ToolResult:
     if raw.code in UNCLEAR:
         return ToolResult(code=raw.code, text=notices.UNCHECKED_UNCLEAR)
     return notices.UNCHECKED_REFUSAL if raw.code in NOT_RUN else notices.WITHHELD
-
-
-def signed(kit: TurnKit, turn: Turn, call: RecordedCall, code: ResultCode, text: str) -> ToolResult:
-    """A result with its receipt."""
-    claim = ReceiptClaim(
-        conversation=turn.conversation,
-        turn=turn.id,
-        call=CallId(call.id),
-        tool=call.name,
-        arguments_digest=arguments_digest(call.arguments),
-        shown_text=text,
-        code=code,
-    )
-    return ToolResult(code=code, text=text, receipt=sign_receipt(claim, kit.receipt_key, kit.clock.now()))
 
 
 async def _bounded(kit: TurnKit, turn: Turn, call: RecordedCall, text: str) -> str:
