@@ -30,11 +30,12 @@ no     *         *            ask        *               *        *      *      
 no     *         run          *          outside         *        *      *       *      *    | ask     outside_paths
 no     *         send         *          *               *        *      others  *      *    | ask     outside_content
 no     *         run          commands   *               *        *      *       *      *    | allow   allowed_commands
+no     *         run          prefix     *               *        *      *       *   yes|off | allow   allowed_commands
 no     *         *            approve    *               *        *      *       *      *    | allow   auto_approve
 no     *         read|write|send  *      *               user     covers *       *      *    | allow   grant
-no     *         run          *          *               user     covers *       *      yes  | allow   grant
+no     *         run          *          *               user     covers *       *   yes|off | allow   grant
 no     full      read|write|send|wild  * *               *        *      *       *      *    | allow   full
-no     full      run          *          *               *        *      *       *      yes  | allow   full
+no     full      run          *          *               *        *      *       *   yes|off | allow   full
 no     *         read         *          *               *        *      *       *      *    | allow   risk
 no     *         run          *          *               *        *      *       *      no   | ask     no_sandbox
 no     *         *            *          *               *        *      *       *      *    | ask     risk
@@ -46,13 +47,13 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "frozen": ("yes", "no"),
     "autonomy": tuple(Autonomy),
     "call": ("read", "write", "send", "run", "wild"),
-    "list": ("none", "denied", "ask", "approve", "commands"),
+    "list": ("none", "denied", "ask", "approve", "commands", "prefix"),
     "place": tuple(PLACES),
     "origin": tuple(TurnOrigin),
     "grant": ("none", "covers", "ended", "elsewhere"),
     "read": ("nothing", "others"),
     "secret": ("yes", "no"),
-    "box": ("yes", "no"),
+    "box": ("yes", "no", "off"),
 }
 CALLS = {
     "read": (Risk.LOW, Effect.READ),
@@ -67,7 +68,9 @@ LISTS: Mapping[str, Mapping[str, tuple[object, ...]]] = {
     "ask": {"always_ask": ("tool",)},
     "approve": {"auto_approve": ("tool",)},
     "commands": {"allowed_commands": (("make", "all"),)},
+    "prefix": {"allowed_commands": (("make",),)},
 }
+BOXES = {"yes": SandboxKind.BUBBLEWRAP, "no": SandboxKind.NONE, "off": SandboxKind.OFF}
 POLICY = AccessPolicy(bounds=bounds_of(workspace=WS, forbidden_paths=["/srv/ws/private"], own_paths=[Path("/srv")]))
 Case = Mapping[str, str]
 
@@ -99,7 +102,7 @@ def _policy(frozen: str, autonomy: str, listed: str, box: str) -> AccessPolicy:
         POLICY,
         frozen=frozen == "yes",
         autonomy=Autonomy(autonomy),
-        sandbox=SandboxState(SandboxKind.BUBBLEWRAP if box == "yes" else SandboxKind.NONE),
+        sandbox=SandboxState(BOXES[box]),
         **LISTS[listed],  # type: ignore[arg-type]
     )
 
@@ -146,7 +149,10 @@ def _rows() -> list[tuple[Row, str]]:
 
 
 def _cases() -> Iterator[Case]:
-    return (dict(zip(VALUES, values, strict=True)) for values in product(*VALUES.values()))
+    # While everything is frozen nothing else is looked at: a few combinations stand for all.
+    frozen = {**VALUES, "frozen": ("yes",), "origin": ("user",), "grant": ("covers",), "read": ("nothing",)}
+    for space in (frozen, {**VALUES, "frozen": ("no",)}):
+        yield from (dict(zip(space, values, strict=True)) for values in product(*space.values()))
 
 
 def _fits(row: Row, case: Case) -> bool:
