@@ -142,12 +142,15 @@ USES = {
 }
 
 
+READERS = ("cat", "diff", "echo", "find", "grep", "head", "ls", "printf", "sed", "sort", "test", "wc")
+
+
 @st.composite
-def uses(draw: st.DrawFn) -> str:
+def uses(draw: st.DrawFn, programs: tuple[str, ...] = tuple(USES)) -> str:
     """Lines of real programs, used in all the ways that the table has, beside each other."""
     commands = []
     for _ in range(draw(st.integers(1, 2))):
-        program = draw(st.sampled_from(sorted(USES)))
+        program = draw(st.sampled_from(programs))
         words = draw(st.lists(st.sampled_from(_words(USES[program])), max_size=4))
         commands.append(" ".join([program, *words]).replace("·", " "))
     return draw(st.sampled_from([" | ", "; ", " && ", " || "])).join(commands)
@@ -209,7 +212,7 @@ def test_no_use_of_a_listed_program_starts_another(real: RealWorld, line: str) -
 
 
 @FUZZ
-@given(uses())
+@given(uses(READERS))
 def test_what_counts_as_reading_changes_nothing(real: RealWorld, line: str) -> None:
     """Nothing is listed here: a line runs unasked only because it reads, so it starts nothing and leaves no trace."""
     if runs_unasked(line, real.workspace, ()):

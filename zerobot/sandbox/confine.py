@@ -60,7 +60,9 @@ def main() -> None:
 
 
 def abi() -> int:
-    """The version of landlock that the kernel speaks; 0: it has none, or it is switched off."""
+    """The version of landlock that the kernel speaks; 0: it has none, it is switched off, or it is another system's."""
+    if platform.system() != "Linux":
+        return 0
     found: int = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION))
     return max(found, 0)
 

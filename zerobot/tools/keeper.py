@@ -52,10 +52,8 @@ def _become(command: list[str], limits: dict[str, int], keeper: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(128 + signal.SIGKILL)
-        for name, more in limits.items():
+        for name, most in _counted(limits).items():
             kind = getattr(resource, name)
-            # The system counts all processes of a user, of root's none.
-            most = more + _tasks_of_user() if name == "RLIMIT_NPROC" else more
             hard = resource.getrlimit(kind)[1]
             bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (bound, bound))
@@ -65,13 +63,19 @@ def _become(command: list[str], limits: dict[str, int], keeper: int) -> None:
     os._exit(127)
 
 
-def _tasks_of_user() -> int:
-    """How many processes and threads this user has."""
+def _counted(limits: dict[str, int]) -> dict[str, int]:
+    """The limits as the system takes them: it counts all processes and threads of a user, not those of one command.
+
+    Where they cannot be counted there is no such limit. Root has none anyway.
+    """
+    if "RLIMIT_NPROC" not in limits:
+        return limits
     found = 0
     for pid in _pids():
         with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/task") as tasks:
             found += sum(1 for task in tasks if task.stat().st_uid == os.getuid())
-    return found
+    others = {name: most for name, most in limits.items() if name != "RLIMIT_NPROC"}
+    return {**others, "RLIMIT_NPROC": limits["RLIMIT_NPROC"] + found} if found else others
 
 
 def _wait_for(child: int) -> int:
