@@ -230,7 +230,7 @@ def test_what_counts_as_reading_changes_nothing(real: RealWorld, line: str) -> N
             "ok\nevil",
             "ok $(evil)",
             'ok "`evil`"',
-            "ok <(evil)",
+            "ok <(evil); wait",
             "e''vil",
         ),
         *(
