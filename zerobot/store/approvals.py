@@ -86,7 +86,7 @@ _GET = "SELECT * FROM approvals WHERE id = :id"
 _BY_CODE = "SELECT * FROM approvals WHERE code = :code"
 _OF_TURN = "SELECT * FROM approvals WHERE turn_id = :turn ORDER BY requested_at, rowid"
 _PENDING = "SELECT * FROM approvals WHERE state = 'pending' ORDER BY requested_at, rowid"
-_COUNT_PENDING = "SELECT count(*) FROM approvals WHERE state = 'pending'"
+_COUNT_PENDING = "SELECT count(*) FROM approvals WHERE state = 'pending' AND asker = :asker"
 _PENDING_OF_TURN = "SELECT 1 FROM approvals WHERE turn_id = :turn AND state = 'pending' LIMIT 1"
 _NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending'"
 
@@ -198,9 +198,9 @@ def of_turn(db: sqlite3.Connection, turn: TurnId) -> list[Approval]:
     return _approvals(db, _OF_TURN, turn=turn)
 
 
-def count_pending(db: sqlite3.Connection) -> int:
-    """How many approvals wait for operators."""
-    return int(db.execute(_COUNT_PENDING).fetchone()[0])
+def count_pending(db: sqlite3.Connection, asker: Identity) -> int:
+    """How many approvals of one person's wait for operators."""
+    return int(db.execute(_COUNT_PENDING, {"asker": str(asker)}).fetchone()[0])
 
 
 def cancel_open(db: sqlite3.Connection, turn: TurnId, reason: str, now: datetime) -> list[ApprovalId]:

@@ -184,9 +184,9 @@ class Turns:
         """All that was asked for in a turn, oldest first."""
         return await self._database.read(lambda db: approvals.of_turn(db, turn))
 
-    async def open_requests(self) -> int:
-        """How many approvals wait for operators, of all conversations."""
-        return await self._database.read(approvals.count_pending)
+    async def open_requests(self, asker: Identity) -> int:
+        """How many approvals of one person's wait for operators, of all conversations."""
+        return await self._database.read(lambda db: approvals.count_pending(db, asker))
 
     async def set_input(self, message: UserMessage) -> None:
         """Store what became of an input's attachments."""

@@ -73,9 +73,9 @@ class House:
         """Somebody in a chat of his own with the bot."""
         return UserDouble(self, "ann")
 
-    def other(self, name: str) -> "UserDouble":
-        """Somebody else, in a chat of his own."""
-        return UserDouble(self, name)
+    def other(self, name: str, chat: str = "") -> "UserDouble":
+        """Somebody else, in a chat of his own, or in another one."""
+        return UserDouble(self, name, chat)
 
     @property
     def finals(self) -> list[Final]:
@@ -437,11 +437,12 @@ class UserDouble:
 
     house: House
     name: str
+    chat: str = ""
 
     @property
     def key(self) -> ConversationKey:
         """His conversation."""
-        return ConversationKey(Place("test", self.name))
+        return ConversationKey(Place("test", self.chat or self.name))
 
     async def conversation(self) -> ConversationId:
         """The row of his conversation."""

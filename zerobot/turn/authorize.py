@@ -23,8 +23,8 @@ from zerobot.turn.stop import STOPPED, StopCause, TurnStoppedError
 
 OPEN_IN_CONVERSATION = 10
 """Requests that may wait for operators in a conversation: more than anybody reads, and a model can write fifty."""
-OPEN_IN_ALL = 25
-"""The same everywhere together."""
+OPEN_OF_ASKER = 25
+"""The same of one person's, everywhere together: nobody keeps operators from what others ask for."""
 DENIALS_A_TURN = 5
 """So often operators say no in a turn before nobody is asked any more: a model could go on with ever new wordings."""
 
@@ -122,14 +122,14 @@ async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outs
         plans.append(plan)
         if isinstance(plan, Settled) and plan.stop_turn:
             break
-    return await _few_enough(kit, with_copies(opened.calls, plans))
+    return await _few_enough(kit, turn, with_copies(opened.calls, plans))
 
 
-async def _few_enough(kit: TurnKit, plans: list[Plan]) -> list[Plan]:
+async def _few_enough(kit: TurnKit, turn: Turn, plans: list[Plan]) -> list[Plan]:
     """Leave as many requests as people can look at; what is beyond that does not run, and nobody is asked."""
     if not any(isinstance(plan, Waiting) for plan in plans):
         return plans
-    room = min(OPEN_IN_CONVERSATION, OPEN_IN_ALL - await kit.turns.open_requests())
+    room = min(OPEN_IN_CONVERSATION, OPEN_OF_ASKER - await kit.turns.open_requests(turn.asker))
     left: list[Plan] = []
     for plan in plans:
         if isinstance(plan, Waiting):

@@ -124,7 +124,7 @@ UNREACHABLE = ToolResult(
 )
 TOO_MANY = ToolResult(
     code=ResultCode.NOT_RUN,
-    text="The call did not run, and nobody was asked: too many requests wait for operators already. "
+    text="The call did not run, and nobody was asked: too many requests of this person wait for operators already. "
     "Ask for fewer at a time, when those are decided.",
 )
 DENIED_TOO_OFTEN = ToolResult(
