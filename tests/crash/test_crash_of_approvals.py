@@ -75,8 +75,11 @@ async def test_killed_as_a_lost_prompt_is_pressed(world: World, when: str) -> No
         world.ann.says("please")
         await sending.arrived.wait()
         await daemon.kill()
-    press = world.ann.presses(await world.prompt(), "Approve")
-    await world.dies(f"{when} 1 SET state = :state, reason = :reason, decided_by")
+    lost = await world.prompt()
+    async with world.daemon(f"{when} 1 SET state = :state, reason = :reason, decided_by") as daemon:
+        await daemon.until("approval.shown")
+        press = world.ann.presses(lost, "Approve")
+        await world.until_dead(daemon)
     async with world.daemon() as daemon:
         await press.answered()
         await daemon.until("delivery.sent")
@@ -91,12 +94,10 @@ async def test_killed_as_a_lost_prompt_is_pressed(world: World, when: str) -> No
 async def test_killed_while_a_lost_prompt_is_shown_again(world: World) -> None:
     """Killed over the same prompt twice: whichever of the three is pressed decides, and none of them keeps buttons."""
     world.model.answers(ASKS, says("Done."))
-    for start in (1, 2):
+    world.ann.says("please")
+    for _ in range(2):
+        sending = world.telegram.hold_next("sendMessage", carried_out=True)
         async with world.daemon() as daemon:
-            await daemon.ready()
-            sending = world.telegram.hold_next("sendMessage", carried_out=True)
-            if start == 1:
-                world.ann.says("please")
             await sending.arrived.wait()
             await daemon.kill()
     async with world.daemon() as daemon:

@@ -142,6 +142,7 @@ class PromptBoard:
         """Put on record what was shown. An earlier copy may have been pressed meanwhile: it is settled as well."""
         approvals = self._wires.approvals
         before = await self._wires.patience.stored(lambda: approvals.prompt_sent(prompt.id, sent.id))
+        self._wires.log("approval.shown", level="debug", approval=prompt.approval, place=str(prompt.place))
         if before:
             self.settle_stray(prompt.approval, SentMessage(prompt.place, before))
 
