@@ -130,6 +130,16 @@ def test_whatever_streams_no_known_secret_gets_out(parts: list[str], sizes: list
         assert longest_visible(secret, final.replace(MASK, "\0")) <= max(12, longest_visible(secret, cleaned))
 
 
+@pytest.mark.parametrize("size", [1, 7, 513, 5000])
+def test_a_key_block_right_behind_a_long_run_is_masked(size: int) -> None:
+    """Its first dashes look like the run's; what it hides, and a secret behind it, stay unseen."""
+    run = "sk-" + "a1" * 400
+    text = f"{run}-----BEGIN RSA PRIVATE KEY-----\nMIIBOgIBAAJBAKj34Gkx\n-----END RSA PRIVATE KEY-----\ndone"
+    shown = streamed(GUARD.begin(), pieces(text, size))[-1]
+    assert "MIIBOg" not in shown
+    assert shown.endswith("\ndone")
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from([*SECRETS, KEY, "x=1", "Monday", "pass word", "中"]), max_size=8), st.integers(1, 40))
 def test_the_end_is_the_whole_text_masked(words: list[str], size: int) -> None:

@@ -45,6 +45,7 @@ _OPEN_VALUE = re.compile(
 _OPEN_CONTEXT = re.compile(rf"(?:{'|'.join(beginnings(each.head) for each in CONTEXTS)})\Z", re.ASCII)
 _RUN = ascii_letters + digits + "_.:/+=~%@!$&*-"
 """What keys and values are made of."""
+_BLOCK_MARK = "-----BEGIN"
 
 
 class LeakGuard:
@@ -141,8 +142,9 @@ class LeakStream:
             return self._release(held)
         # So long a run is no word: it counts as what it looks like.
         self._masks.append((held, end))
+        run = _Run(self._text)
         shown = self._release(end)
-        self._drop(_Run(), before="x")
+        self._drop(run, before="x")
         return shown
 
     def _open(self) -> tuple[int, int, int]:
@@ -217,11 +219,23 @@ class LeakStream:
 
 
 class _Run:
-    """The rest of a run of key characters that was too long to be held."""
+    """The rest of a run of key characters that was too long to be held.
+
+    Args:
+        begun: What of the run has come.
+    """
+
+    def __init__(self, begun: str) -> None:
+        self._end = begun[-len(_BLOCK_MARK) :]
 
     def take(self, text: str) -> str | None:
         """Take a piece in; returns what is behind the run, None when it goes on."""
-        return text.lstrip(_RUN) or None
+        behind = text.lstrip(_RUN)
+        self._end = (self._end + text.removesuffix(behind))[-len(_BLOCK_MARK) :]
+        if not behind:
+            return None
+        # The first word of a key block has nothing that a run could not have: it is given back with what follows it.
+        return _BLOCK_MARK + behind if self._end == _BLOCK_MARK else behind
 
 
 class _Block:
