@@ -1,12 +1,10 @@
 """The whole thing on a stage: the real daemon process between the strict doubles of a platform and a model."""
 
-import json
 import resource
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.daemon_stage import DaemonStage
 from tests.platforms.daemon_process import DaemonProcess
 from tests.platforms.model_script import calls
 from tests.platforms.model_server import ModelServer
@@ -16,10 +14,8 @@ from tests.platforms.telegram_world import Chat, Message
 
 PATIENCE = 30.0
 
-Tables = dict[str, dict[str, Any]]
 
-
-class Stage:
+class Stage(DaemonStage):
     """One test's world. Olga is the operator, Uma and Vic may talk to the bot, Xen is a stranger.
 
     Args:
@@ -29,27 +25,14 @@ class Stage:
     """
 
     def __init__(self, folder: Path, model: ModelServer, telegram: TelegramServer) -> None:
-        self.folder = folder
-        self.model = model
+        super().__init__(folder, model)
         self.telegram = telegram
         self.olga = telegram.user("1001", name="Olga", username="olga")
         self.uma = telegram.user("2001", name="Uma", username="uma")
         self.vic = telegram.user("2002", name="Vic")
         self.xen = telegram.user("9001", name="Xen", username="xen")
         self.team = telegram.group("Team")
-        self.runs: list[DaemonProcess] = []
-        """Each process of the daemon, the oldest first."""
-        self.expected_errors: set[str] = set()
-        """Events of level error that this test provokes."""
-        self.tables: Tables = {
-            "daemon": {"state_dir": str(folder / "state"), "log_format": "json", "log_level": "debug"},
-            "agent": {"model": "main/m-1"},
-            "providers.main": {
-                "kind": "openai",
-                "api_key": model.key,
-                "base_url": model.openai_url,
-                "max_retries": 0,
-            },
+        self.tables |= {
             "channels.telegram": {
                 "bot_token": telegram.token,
                 "api_base": telegram.api_base,
@@ -59,61 +42,6 @@ class Stage:
             # What is asked must not depend on what this machine can do.
             "security": {"sandbox": "off"},
         }
-
-    def configure(self, table: str, **keys: Any) -> None:
-        """Set keys of a table; None takes one away."""
-        known = self.tables.setdefault(table, {})
-        known.update(keys)
-        for key in [key for key, value in known.items() if value is None]:
-            del known[key]
-
-    @property
-    def config(self) -> Path:
-        """The configuration, written anew."""
-        path = self.folder / "zerobot.toml"
-        lines = []
-        for name, keys in self.tables.items():
-            lines.append(f"[{name}]")
-            # What JSON writes of texts, numbers, flags and lists is TOML too.
-            lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items()]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        path.chmod(0o600)
-        return path
-
-    @property
-    def workspace(self) -> Path:
-        """Where the tools work."""
-        return self.folder / "state" / "workspace"
-
-    @asynccontextmanager
-    async def daemon(self, environ: Mapping[str, str] | None = None) -> AsyncIterator[DaemonProcess]:
-        """Run the daemon inside of this scope, once it is ready; it is stopped gracefully at the end."""
-        async with self.process(environ) as daemon:
-            await daemon.ready()
-            yield daemon
-            if not daemon.has_ended:
-                assert await daemon.stop() == 0
-        self.check(daemon)
-
-    @asynccontextmanager
-    async def process(self, environ: Mapping[str, str] | None = None) -> AsyncIterator[DaemonProcess]:
-        """Run the daemon's process, ready or not; killed at the end if it still runs."""
-        async with DaemonProcess(self.config, environ) as daemon:
-            self.runs.append(daemon)
-            yield daemon
-
-    def check(self, daemon: DaemonProcess) -> None:
-        """Fail on anything that nobody expected: errors in the log, lines that are no events."""
-        assert daemon.other_lines == []
-        errors = [each for each in daemon.events if each["level"] == "error"]
-        assert [each for each in errors if each["event"] not in self.expected_errors] == []
-
-    @property
-    def log(self) -> str:
-        """All that all processes have written, as one text."""
-        return "\n".join(json.dumps(each, ensure_ascii=False) for run in self.runs for each in run.events) + "\n".join(
-            line for run in self.runs for line in run.other_lines
-        )
 
     # What a test waits for.
 
@@ -156,10 +84,6 @@ class Stage:
         self.model.answers(calls("shell", id="c1", command=command))
         (person or self.olga).says("@zero_bot do it", chat=where)
         return await self.prompt(where)
-
-    def made(self, name: str = "made") -> bool:
-        """Whether a command has made its file in the workspace."""
-        return (self.workspace / name).exists()
 
     def sends(self, chat: Chat) -> list[Call]:
         """Calls that put a new text into a chat."""

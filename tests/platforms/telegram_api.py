@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from tests.platforms.signals import Signal
 from tests.platforms.telegram_faults import Call
 from tests.platforms.telegram_text import (
     CAPTION_UNITS,
@@ -18,7 +19,7 @@ from tests.platforms.telegram_text import (
     units,
 )
 from tests.platforms.telegram_wire import Upload
-from tests.platforms.telegram_world import Chat, Message, Signal, StoredFile
+from tests.platforms.telegram_world import Chat, Message, StoredFile
 
 DOWNLOAD_BYTES = 20_000_000
 DEFAULT_UPDATES = frozenset({"message", "edited_message", "channel_post", "callback_query", "my_chat_member"})

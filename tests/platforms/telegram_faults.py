@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections import defaultdict, deque
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.platforms.signals import Hold
 from tests.platforms.telegram_text import ApiError
 
 _SENDS = ("send", "edit")
@@ -31,23 +31,6 @@ class Call:
     status: int = 0
     description: str = ""
     result: Any = None
-
-
-class Hold:
-    """Keeps a call waiting; `arrived` is set when it has come, and `release` lets it go on."""
-
-    def __init__(self) -> None:
-        self.arrived = asyncio.Event()
-        self._released = asyncio.Event()
-
-    def release(self) -> None:
-        """Let it go on."""
-        self._released.set()
-
-    async def keep(self) -> None:
-        """Wait here."""
-        self.arrived.set()
-        await self._released.wait()
 
 
 @dataclass(slots=True)

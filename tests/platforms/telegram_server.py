@@ -23,11 +23,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.platforms.signals import PATIENCE, Hold, Signal
 from tests.platforms.telegram_api import BotApi
-from tests.platforms.telegram_faults import Call, Fault, Hold, Limits, Traffic
+from tests.platforms.telegram_faults import Call, Fault, Limits, Traffic
 from tests.platforms.telegram_text import ApiError, Formatted
 from tests.platforms.telegram_wire import Answer, HttpServer, Request
-from tests.platforms.telegram_world import PATIENCE, Chat, Message, Signal, StoredFile, content_of
+from tests.platforms.telegram_world import Chat, Message, StoredFile, content_of
 
 TOKEN = "4242:TEST-ONLY-token-of-the-double"
 

@@ -35,8 +35,7 @@ class RecordingIntake:
         self.reply = PressReply(PressOutcome.APPROVED, "Approved.")
         self.refusal: PressReply | None = None
         self._failures = 0
-        self._open = asyncio.Event()
-        self._open.set()
+        self._held: set[str] = set()
         self._changed = asyncio.Event()
 
     @property
@@ -48,13 +47,14 @@ class RecordingIntake:
         """Let the next calls that have to store something fail, as a full disk does."""
         self._failures += times
 
-    def hold(self) -> None:
-        """Let whoever hands an envelope over wait until `release`."""
-        self._open.clear()
+    def hold(self, *, presses: bool = False) -> None:
+        """Let whoever hands an envelope over (or with `presses` also whoever presses) wait until `release`."""
+        self._held = {"accept", "press"} if presses else {"accept"}
 
     def release(self) -> None:
         """Go on."""
-        self._open.set()
+        self._held = set()
+        self._notify()
 
     async def until(self, condition: Callable[[], object], patience: float = 15.0) -> None:
         """Wait until something holds; looked at after each call.
@@ -75,7 +75,7 @@ class RecordingIntake:
 
     async def accept(self, envelope: InboundEnvelope) -> Acceptance:
         """Remember an envelope; see `Intake`."""
-        await self._open.wait()
+        await self._released("accept")
         self._store()
         known = any(
             (one.conversation.place.channel, one.event_id) == (envelope.conversation.place.channel, envelope.event_id)
@@ -93,6 +93,7 @@ class RecordingIntake:
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Remember a press and give the prepared answer; see `Intake`."""
+        await self._released("press")
         self._store()
         self.presses.append(press)
         self._notify()
@@ -118,6 +119,10 @@ class RecordingIntake:
         """Remember why; see `Intake`."""
         self.breaks.append(why)
         self._notify()
+
+    async def _released(self, what: str) -> None:
+        while what in self._held:
+            await self._changed.wait()
 
     def _store(self) -> None:
         if self._failures:
