@@ -12,11 +12,13 @@ from zerobot.config.loader import examine, load_config
 from zerobot.config.schema import Settings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
-ENVIRON = {"ANTHROPIC_API_KEY": "sk-123456789", "TELEGRAM_BOT_TOKEN": "123:abcdefgh"}
+ENVIRON = {"ANTHROPIC_API_KEY": "sk-123456789", "TELEGRAM_BOT_TOKEN": "123:abcdefgh", "DISCORD_BOT_TOKEN": "abcdefgh"}
 NO_DEFAULT = {
     "agent.model",
     "providers.main.kind",
     "providers.main.api_key",
+    "channels.discord.kind",
+    "channels.discord.bot_token",
     "channels.telegram.kind",
     "channels.telegram.bot_token",
     "channels.console.kind",
@@ -57,12 +59,12 @@ def tables_of(example: ConfigFile, kinds: Kinds) -> dict[str, list[str]]:
 
 
 def test_the_example_loads(kinds: Kinds, tmp_path: Path) -> None:
-    """With its two variables set, the example is a configuration that starts."""
+    """With its variables set, the example is a configuration that starts."""
     copy = tmp_path / "zerobot.toml"
     copy.write_bytes(EXAMPLE.read_bytes())
     copy.chmod(0o600)
     loaded = load_config(copy, ENVIRON, kinds)
-    assert sorted(loaded.settings.channels) == ["console", "telegram"]
+    assert sorted(loaded.settings.channels) == ["console", "discord", "telegram"]
 
 
 def test_the_example_has_every_key_and_no_other(example: ConfigFile, kinds: Kinds) -> None:
