@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -52,6 +52,7 @@ class Session:
     id: str
     sequence: int
     gateway: str
+    """Where it is taken up; empty: wherever the API says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,9 @@ class Gateway:
         finally:
             if socket is not None:
                 await socket.close()  # by code 4000, so that the session can be resumed
+            elif self._session is not None:
+                # Where it was to be taken up nobody answers: the next try asks the API where else.
+                self._session = replace(self._session, gateway="")
 
     async def _connect(self, client: _Client) -> _Socket:
         session = self._session
@@ -176,7 +180,7 @@ class Gateway:
             return await _Socket.from_client(
                 client,
                 initial=True,  # else the library waits for five seconds
-                gateway=URL(session.gateway) if session else None,
+                gateway=URL(session.gateway) if session and session.gateway else None,
                 session=session.id if session else None,
                 sequence=session.sequence if session else None,
                 resume=session is not None,

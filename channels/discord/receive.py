@@ -104,7 +104,7 @@ class Receiver:
         """Learn who the bot is, however long it takes."""
         rest, account = self._parts.rest, self._parts.account
         backoff = Backoff(self._parts.services.clock)
-        while not account.application:
+        while True:
             wait = 0.0
             try:
                 account.bot = str((await rest.request(Route("GET", "/users/@me")))["id"])
@@ -140,6 +140,13 @@ class Receiver:
 
     def _take(self, event: Event, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         """Take an event of the gateway; never waits."""
+        try:
+            self._sort(event, intake, side_work)
+        except Exception as error:  # noqa: BLE001 -- one odd event must not make the channel deaf for all others
+            services = self._parts.services
+            services.log("discord.undecodable", level="error", error=error, channel=services.name)
+
+    def _sort(self, event: Event, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         account = self._parts.account
         if event.name == "INTERACTION_CREATE":
             side_work.create_task(self._interact(event.data, intake, side_work), name="discord interaction")
@@ -165,7 +172,7 @@ class Receiver:
                 except StorageError as error:
                     services.log("discord.not_stored", level="error", error=error, channel=services.name)
                     await backoff.wait()
-                except Exception as error:  # noqa: BLE001 -- one odd event must not make the channel deaf for all others
+                except Exception as error:  # noqa: BLE001 -- as above
                     services.log("discord.undecodable", level="error", error=error, channel=services.name)
                     break
                 else:

@@ -1,4 +1,4 @@
-"""What an adapter gets in a test without a daemon: a clock that waits for nothing, a log that is kept, some commands."""
+"""What an adapter gets in a test without a daemon: a clock that waits for nothing, a kept log, some commands."""
 
 from __future__ import annotations
 

@@ -118,6 +118,21 @@ async def test_a_session_outlives_a_restart(house: DiscordHouse, ann: Person) ->
     assert house.server.gateway.identifies == 1
 
 
+async def test_a_session_whose_gateway_is_gone_is_taken_up_elsewhere(house: DiscordHouse, ann: Person) -> None:
+    """Nobody answers at the address that was stored: the API is asked for another one."""
+    async with house.running():
+        pass
+    (key,) = [key for key in house.state.values if key.startswith("session:")]
+    house.state.values[key] = house.state.values[key].replace(house.server.gateway_url, "ws://127.0.0.1:9/ws/")
+    ann.says("meanwhile")
+    second = DiscordHouse(house.server, state=house.state)
+    async with second.running() as intake:
+        await intake.until(lambda: intake.texts == ["meanwhile"])
+    await second.close()
+    assert house.server.gateway.identifies == 1
+    assert len(intake.breaks) == 1
+
+
 async def test_what_is_old_or_too_much_is_let_be(house: DiscordHouse, ann: Person) -> None:
     """After a long absence yesterday's messages are not answered, and of many only so many."""
     async with house.running() as intake:
@@ -322,9 +337,11 @@ async def test_one_odd_event_does_not_make_the_channel_deaf(house: DiscordHouse,
     """Those around it arrive."""
     async with house.running() as intake:
         house.server.emit("MESSAGE_CREATE", {"id": "?", "author": {"id": "1"}, "type": 0, "guild_id": "2"})
+        house.server.emit("MESSAGE_CREATE", {"id": "5"})
+        house.server.emit("INTERACTION_CREATE", {"type": 3, "user": {"id": "1"}})
         ann.says("hello")
         await intake.until(lambda: intake.texts == ["hello"])
-    assert "discord.undecodable" in house.log.names
+    assert house.log.names.count("discord.undecodable") == 3
 
 
 async def test_the_commands_are_told_when_they_change(house: DiscordHouse) -> None:
