@@ -85,7 +85,11 @@ async def run_daemon(
         for warning in (*config.warnings, *state.prepare()):
             log("config.warning", level="warning", text=warning)
         config.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
-        async with _signals(stop) as asked, open_database(state.database_path) as opened, HttpClients() as http:
+        async with (
+            _signals(stop) as asked,
+            open_database(state.database_path) as opened,
+            HttpClients(config.settings) as http,
+        ):
             database = ObservedDatabase(opened)
             services = _services(database, http, clock, log)
             bounds = configured_bounds(config)

@@ -45,7 +45,7 @@ async def examine(path: Path | None, environ: Mapping[str, str]) -> list[Finding
     findings += [Finding("warn", "config", warning) for warning in config.warnings]
     findings += [_python(), *_operators(config), *_state(config)]
     findings.append(await asyncio.to_thread(sandbox_finding, config, configured_bounds(config)))
-    async with HttpClients() as http:
+    async with HttpClients(config.settings) as http:
         findings += await _models(config, http)
         for name, table in config.settings.channels.items():
             if table.enabled:

@@ -67,8 +67,10 @@ from zerobot.store.summaries import Summaries
 from zerobot.store.turn_rows import Turn, WaitingInput
 from zerobot.store.turns import Turns
 from zerobot.store.usage import UsageLog
+from zerobot.tools.fetch_url import fetch_tool
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
+from zerobot.tools.web import WebReader
 from zerobot.turn.kit import NO_ROUTE, CostOf, StrayTasks, TurnKit, TurnLimits
 from zerobot.turn.purse import Purse
 
@@ -206,7 +208,8 @@ def build_parts(foundation: Foundation) -> Parts:
 
 def _tools(foundation: Foundation, files: GuardedFiles, memory: MemoryParts) -> Mapping[str, Tool]:
     builtin = builtin_tools(files, ShellSettings(box=foundation.box), foundation.clock)
-    return tools_by_name([*builtin, *memory.tools, *foundation.plugin.tools])
+    fetch = fetch_tool(WebReader(), foundation.redactor.holds_own)
+    return tools_by_name([*builtin, fetch, *memory.tools, *foundation.plugin.tools])
 
 
 def _models(foundation: Foundation, costs: Costs, files: GuardedFiles) -> Models:
