@@ -62,7 +62,7 @@ class _Writer:
             self._add("\n" * self.breaks)
         if self.breaks or not self.parts:
             self._add("".join(self.indents))
-        elif self.blank:
+        elif self.blank and not self.parts[-1].endswith(" "):
             self._add(" ")
         self.breaks, self.blank = 0, False
         self._add(text)
@@ -205,7 +205,8 @@ def _item(node: LexborNode, _address: str) -> tuple[_Step, _Step]:
     mark = "- " if node.parent is None or node.parent.tag != "ol" else "1. "
 
     def before(writer: _Writer) -> None:
-        writer.breaks = 1
+        # An item of an inner list follows its outer one closely.
+        writer.breaks = 1 if writer.indents else max(writer.breaks, 1)
         writer.raw(mark)
         writer.indents.append(" " * len(mark))
 
