@@ -20,7 +20,7 @@ CASES = [*load("urls"), *load("more_urls")]
 
 
 def _url(case: Case) -> str:
-    text = str(case["url"]) + "p" * case.get("url_pad", 0)
+    text: str = case["url"] + "p" * case.get("url_pad", 0)
     forms = {"token": SECRET, "secret": SECRET, "secret_b64": base64.b64encode(SECRET.encode()).decode()}
     for name, value in forms.items():
         text = text.replace(f"{{{name}}}", value)

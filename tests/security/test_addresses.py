@@ -29,7 +29,7 @@ PRIVATE = st.sampled_from(
     ],
 )
 def test_a_url_has_one_form(text: str, meant: str) -> None:
-    """What is fetched, and what the operator sees in the description, is the plain form; reading it again changes nothing."""
+    """What is fetched, and what the operator sees in the description, is the plain form; it reads as itself."""
     assert str(read_url(text)) == meant
     assert read_url(meant) == read_url(text)
 
@@ -63,8 +63,8 @@ def spellings(draw: st.DrawFn) -> str:
     parts = draw(st.integers(1, 4))
     octets = list(address.packed)
     values = [*octets[: parts - 1], int.from_bytes(bytes(octets[parts - 1 :]), "big")]
-    write = st.sampled_from([str, hex, lambda n: f"0{n:o}", lambda n: f"0X{n:x}", lambda n: f"0x{n:08x}"])
-    host = ".".join(draw(write)(value) for value in values)
+    write = st.sampled_from(["{}", "0{:o}", "{:#x}", "0X{:X}", "0x{:08x}"])
+    host = ".".join(draw(write).format(value) for value in values)
     dots = draw(st.sampled_from([".", "。", "．", "｡"]))
     shifted = draw(st.sampled_from([0, 0xFEE0]))
     digits = "".join(chr(ord(ch) + shifted) if ch.isdigit() else ch for ch in host)
@@ -93,7 +93,7 @@ def carried(draw: st.DrawFn) -> str:
 @example(host="0", before="")
 @example(host="[::ffff:127.0.0.1]", before="")
 def test_no_spelling_of_a_private_address_is_fetched(host: str, before: str) -> None:
-    """Decimal, octal, hexadecimal, in fewer parts, in other digits, carried by IPv6: refused, or judged as what it is."""
+    """Decimal, octal, hexadecimal, in fewer parts, in other digits, carried by IPv6: refused or seen through."""
     try:
         address = read_url(f"http://{before}{host}/")
     except AddressRefusedError:
@@ -164,7 +164,9 @@ def test_a_redirect_is_read_from_where_it_was_said(location: str, leads_to: str)
     assert str(follow(BASE, location)) == leads_to
 
 
-@pytest.mark.parametrize("location", ["http://example.test/", "file:///x", "//a@b.test/", "\\\\b.test", "//[x", "//[::1"])
+@pytest.mark.parametrize(
+    "location", ["http://example.test/", "file:///x", "//a@b.test/", "\\\\b.test", "//[x", "//[::1"]
+)
 def test_a_redirect_is_read_as_strictly(location: str) -> None:
     """A server cannot lead where a model could not; and nothing goes from https to plain http."""
     with pytest.raises(AddressRefusedError):

@@ -106,7 +106,7 @@ def _settings(base_url: str) -> Settings:
 
 
 async def test_the_client_reaches_private_hosts_only_where_the_owner_wrote_them() -> None:
-    """A model server on loopback works by its configured address; the same machine by any other port or name does not."""
+    """A model server on loopback works by its configured address, and by no other port or name."""
     async with served(answers(b"hello")) as configured, served(answers(b"inside")) as other:
         async with HttpClients(_settings(f"http://127.0.0.1:{configured.port}/v1")) as http:
             answer = await http.guarded().get(f"http://127.0.0.1:{configured.port}/v1/models")

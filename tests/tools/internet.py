@@ -4,7 +4,6 @@ import asyncio
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ssl import SSLContext
 from typing import Any
 
 import httpcore
@@ -78,7 +77,7 @@ class _Stream(httpcore.AsyncNetworkStream):
         self._written = b""
         self._pieces: Iterator[bytes] = iter(())
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+    async def write(self, buffer: bytes, *more: Any, **others: Any) -> None:
         self._written += buffer
         if not buffer or not self._written.endswith(b"\r\n\r\n"):
             return
@@ -89,13 +88,11 @@ class _Stream(httpcore.AsyncNetworkStream):
         url = f"{self._scheme}://{host}{target}"
         self._pieces = self._internet.replies.get(url, Reply()).pieces()
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+    async def read(self, max_bytes: int, *more: Any, **others: Any) -> bytes:
         await asyncio.sleep(0)
         return next(self._pieces, b"")
 
-    async def start_tls(
-        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.AsyncNetworkStream:
+    async def start_tls(self, *more: Any, **others: Any) -> httpcore.AsyncNetworkStream:
         return self
 
     def get_extra_info(self, info: str) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import codecs
 import json
+import math
 import re
 import sys
 import unicodedata
@@ -11,11 +12,11 @@ from email.message import Message
 from pathlib import Path
 
 from zerobot.security.visible import is_hidden
-from zerobot.tools.filetools import is_binary
 
 MAX_CHARACTERS = 400_000
 """Of the text of a page; what comes later is left out."""
-CONVERSION_SECONDS = 10
+CONVERSION_SECONDS = 10.0
+"""For turning a page into Markdown."""
 CONVERSION_BYTES = 1 << 30
 """Memory that the conversion of a page may use."""
 
@@ -47,25 +48,28 @@ class UnreadableError(Exception):
     """There is no text to be had from it; `str(error)` is a clause that says why."""
 
 
-async def page_text(data: bytes, content_type: str, address: str) -> str:
+async def page_text(data: bytes, content_type: str, address: str, seconds: float = CONVERSION_SECONDS) -> str:
     """The text of what a server sent: pages as Markdown, other texts as they are.
 
     Args:
         data: What it sent.
         content_type: As the header says; may be empty or nonsense.
         address: Where it came from, for the links of a page.
+        seconds: After which the conversion of a page is ended.
 
     Raises:
         UnreadableError: It is something else than text, or a page that cannot be converted.
     """
     kind, charset = _kind(content_type)
-    if kind == "" and not is_binary(data):
+    if not kind:
         kind = "text/html" if _LOOKS_LIKE_HTML.match(data[:2_000]) else "text/plain"
     if not _is_text(kind):
-        raise UnreadableError(f"it is {kind or 'of no known type'} and not text")
+        raise UnreadableError(f"it is {kind} and not text")
     text = decoded(data, charset, html=kind in _HTML)
+    if "\0" in text[:8_000]:
+        raise UnreadableError("it is not text")
     if kind in _HTML:
-        text = await _markdown(text, address)
+        text = await _markdown(text, address, seconds)
     return cleaned(text[:MAX_CHARACTERS])
 
 
@@ -92,7 +96,7 @@ def _plain(ch: str) -> str:
 
 def _kind(content_type: str) -> tuple[str, str]:
     """Media type and charset, in lower case; "" for what it does not say."""
-    if not content_type.strip():
+    if "/" not in content_type.partition(";")[0]:
         return "", ""
     header = Message()
     header["content-type"] = content_type.replace("\r", " ").replace("\n", " ")
@@ -116,11 +120,11 @@ def _known(charset: str) -> str:
     return name if _CHARSETS.match(name) else ""
 
 
-async def _markdown(html: str, address: str) -> str:
+async def _markdown(html: str, address: str, seconds: float) -> str:
     """A page as Markdown, converted by a process that ends when it takes too long."""
     order = {
         "address": address,
-        "seconds": CONVERSION_SECONDS,
+        "seconds": math.ceil(seconds),
         "memory": CONVERSION_BYTES,
         "characters": MAX_CHARACTERS,
     }
@@ -134,7 +138,7 @@ async def _markdown(html: str, address: str) -> str:
         env={},
     )
     try:
-        async with asyncio.timeout(CONVERSION_SECONDS):
+        async with asyncio.timeout(seconds):
             text, _ = await child.communicate(json.dumps(order).encode() + b"\n" + html.encode("utf-8", "replace"))
     except TimeoutError as error:
         raise UnreadableError("it is a page that takes too long to read") from error

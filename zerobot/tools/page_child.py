@@ -44,6 +44,8 @@ class _Writer:
     preformatted: int = 0
     cells: int = 0
     """Cells of tables that are open: what is in one stays on its line."""
+    fresh: bool = False
+    """Whether the last thing is an opening mark, which what comes next follows at once."""
 
     def text(self, text: str) -> None:
         """Add running text."""
@@ -51,7 +53,7 @@ class _Writer:
             self.raw(text.replace("\n", "\n" + "".join(self.indents)))
             return
         words = _BLANKS.sub(" ", text)
-        self.blank |= words.startswith(" ")
+        self.blank |= words.startswith(" ") and not self.fresh
         if inner := words.strip(" "):
             self.raw(inner)
             self.blank = words.endswith(" ")
@@ -62,13 +64,36 @@ class _Writer:
             self._add("\n" * self.breaks)
         if self.breaks or not self.parts:
             self._add("".join(self.indents))
-        elif self.blank and not self.parts[-1].endswith(" "):
+        elif self.blank:
             self._add(" ")
-        self.breaks, self.blank = 0, False
+        self.breaks, self.blank, self.fresh = 0, False, False
         self._add(text)
+
+    def open(self, mark: str) -> None:
+        """Add a mark that belongs to what follows."""
+        self.raw(mark)
+        self.fresh = True
+
+    def close(self, mark: str) -> None:
+        """Add a mark that belongs to what stands before it; blanks and lines that were put off come after it."""
+        if self.fresh:
+            # There is nothing between the two.
+            self.parts.pop()
+            self.fresh = False
+            return
+        breaks, blank, self.breaks, self.blank = self.breaks, self.blank, 0, False
+        self.raw(mark)
+        self.breaks, self.blank = breaks, blank
+
+    def end(self, lines: int) -> None:
+        """End what a mark has opened, be it empty or not."""
+        self.fresh = False
+        self.line(lines)
 
     def line(self, lines: int) -> None:
         """Let what follows begin on a new line, or after an empty one."""
+        if self.fresh:
+            return
         if self.cells:
             self.blank = True
         else:
@@ -163,21 +188,19 @@ def _frame(node: LexborNode, address: str) -> tuple[_Step, _Step]:
 def _block(mark: str) -> tuple[_Step, _Step]:
     def before(writer: _Writer) -> None:
         writer.line(2)
-        writer.raw(mark)
+        writer.open(mark)
 
-    return before, lambda writer: writer.line(2)
+    return before, lambda writer: writer.end(2)
 
 
 def _wrap(mark: str) -> tuple[_Step, _Step]:
     def before(writer: _Writer) -> None:
         if not writer.preformatted:
-            writer.raw(mark)
+            writer.open(mark)
 
     def after(writer: _Writer) -> None:
         if not writer.preformatted:
-            blank, writer.blank = writer.blank, False
-            writer.raw(mark)
-            writer.blank = blank
+            writer.close(mark)
 
     return before, after
 
@@ -187,12 +210,12 @@ def _cell(node: LexborNode, _address: str) -> tuple[_Step, _Step]:
         return _both(2)
 
     def before(writer: _Writer) -> None:
-        writer.raw("| ")
+        writer.open("| ")
         writer.cells += 1
 
     def after(writer: _Writer) -> None:
         writer.cells -= 1
-        writer.blank = True
+        writer.fresh, writer.blank = False, True
 
     return before, after
 
@@ -207,12 +230,12 @@ def _item(node: LexborNode, _address: str) -> tuple[_Step, _Step]:
     def before(writer: _Writer) -> None:
         # An item of an inner list follows its outer one closely.
         writer.breaks = 1 if writer.indents else max(writer.breaks, 1)
-        writer.raw(mark)
+        writer.open(mark)
         writer.indents.append(" " * len(mark))
 
     def after(writer: _Writer) -> None:
         writer.indents.pop()
-        writer.line(1)
+        writer.end(1)
 
     return before, after
 
@@ -226,6 +249,7 @@ def _preformatted(_node: LexborNode, _address: str) -> tuple[_Step, _Step]:
 
     def after(writer: _Writer) -> None:
         writer.preformatted -= 1
+        writer.parts[-1] = writer.parts[-1].rstrip("\n")
         writer.line(1)
         writer.raw("```")
         writer.line(2)
@@ -269,12 +293,7 @@ def _link(node: LexborNode, address: str) -> tuple[_Step, _Step]:
     if not words:
         return _nothing, _nothing
 
-    def after(writer: _Writer) -> None:
-        blank, writer.blank = writer.blank, False
-        writer.raw(f"]({target})")
-        writer.blank = blank
-
-    return lambda writer: writer.raw("["), after
+    return lambda writer: writer.open("["), lambda writer: writer.close(f"]({target})")
 
 
 def _break(_node: LexborNode, _address: str) -> tuple[_Step, _Step]:
