@@ -16,7 +16,10 @@ from zerobot.core.provider_kind import ProviderKind
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-HEAVY = ("aiohttp", "aiosqlite", "discord", "httpx", "markdown_it", "prompt_toolkit", "rich", "telegram", "tomlkit")
+HEAVY = (
+    *("aiohttp", "aiosqlite", "discord", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit", "rich"),
+    *("selectolax", "telegram", "tomlkit"),
+)
 
 channels = tuple(entry_points(group="zerobot.channels"))
 providers = tuple(entry_points(group="zerobot.providers"))

@@ -17,6 +17,7 @@ TOOLS = [
     tool("search_files", "query", "path"),
     tool("write_file", "path", "content"),
     tool("shell", "command"),
+    tool("fetch_url", "url"),
     tool("time_now"),
 ]
 
@@ -40,6 +41,8 @@ async def hear(*messages: AssistantMessage | str, with_tools: bool = True) -> As
         ("read README.md", "read_file", {"path": "README.md"}),
         ("Please read the file docs/a.md.", "read_file", {"path": "docs/a.md"}),
         ('Can you show me "notes.txt"?', "read_file", {"path": "notes.txt"}),
+        ("fetch https://example.org/a?b.", "fetch_url", {"url": "https://example.org/a?b"}),
+        ("Read http://example.org", "fetch_url", {"url": "http://example.org"}),
         ("list", "list_files", {"path": "."}),
         ("list files", "list_files", {"path": "."}),
         ("list the files in docs/", "list_files", {"path": "docs/"}),

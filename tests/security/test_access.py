@@ -262,6 +262,19 @@ def test_always_for_files_covers_a_folder() -> None:
     assert not grantable("write_file", WRITE, "always_ask")
 
 
+def test_always_for_the_web_covers_one_place() -> None:
+    """Scheme, host and port; no other place, and not the whole tool by a grant of another kind."""
+    site = replace(FETCH, origin="https://example.org")
+    assert grant_pattern("fetch_url", site) == "https://example.org"
+    assert covers("fetch_url", site) == "fetch_url from https://example.org"
+    granted = [grant(tool="fetch_url", pattern="https://example.org")]
+    assert ask("fetch_url", site, POLICY, granted).rule == "grant"
+    for other in ("http://example.org", "https://example.org:8443", "https://example.org.evil.test"):
+        assert ask("fetch_url", replace(FETCH, origin=other), POLICY, granted).kind is ASK
+    assert ask("fetch_url", site, POLICY, [grant(tool="fetch_url", pattern="")]).kind is ASK
+    assert ask("fetch_url", site, POLICY, granted, outside=True).rule == "outside_content"
+
+
 def test_what_was_offered_as_always_then_allows_the_same_call(tmp_path: Path) -> None:
     """A grant made from a call covers that call."""
     bounds = bounds_of(workspace=tmp_path)

@@ -41,6 +41,7 @@ def test_a_fetch_is_of_medium_risk_and_uses_the_network() -> None:
     assert execution.risk is Risk.MEDIUM
     assert execution.effects == {Effect.READ, Effect.NETWORK}
     assert execution.description == "Fetch https://example.test/%C3%A4"
+    assert execution.origin == "https://example.test"
     assert not execution.accesses.conflict_with(execution.accesses)
     assert execution.timeout > WebLimits().seconds
 
@@ -176,6 +177,7 @@ async def test_a_redirect_to_where_nobody_may_go_is_told_and_not_followed(locati
     assert not output.ok
     assert "there nothing may be fetched" in output.text
     assert why in output.text
+    assert output.outside_content
 
 
 async def test_redirects_without_end_are_given_up() -> None:
@@ -284,6 +286,7 @@ async def test_nobody_there_is_a_plain_failure() -> None:
     output = await fetch(url)
     assert not output.ok
     assert output.text.startswith("It cannot be connected to: ")
+    assert not output.outside_content
 
 
 async def test_a_stopped_fetch_lets_go_of_its_connection() -> None:

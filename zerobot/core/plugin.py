@@ -35,7 +35,8 @@ class PluginServices:
     name: str
     """The name of the plug-in's table."""
     http: Callable[[], httpx.AsyncClient]
-    """The guarded client; made when it is first asked for."""
+    """The guarded client, made when it is first asked for. It reaches the public Internet, and private hosts only where
+    their URL stands in the configuration."""
     clock: Clock
     log: EventLog
 

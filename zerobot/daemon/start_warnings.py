@@ -12,6 +12,7 @@ from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy, policy_faults
 from zerobot.security.redact import too_short
 from zerobot.security.sandbox import SandboxKind, SandboxState
+from zerobot.tools.fetch_url import NAME as FETCH_TOOL
 from zerobot.tools.memory_tools import NAMES as MEMORY_TOOLS
 from zerobot.tools.registry import builtin_tools, unused_patterns
 from zerobot.tools.shell import ShellSettings
@@ -41,7 +42,8 @@ def foreseen(config: LoadedConfig) -> list[str]:
     # Whether a sandbox works is found by starting one, which is the daemon's and doctor's business.
     hoped = SandboxKind.OFF if config.settings.security.sandbox == "off" else SandboxKind.BUBBLEWRAP
     policy = configured_policy(config, bounds, SandboxState(hoped))
-    tools = [tool.name for tool in builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())]
+    builtin = builtin_tools(GuardedFiles(policy.bounds), ShellSettings(), SystemClock())
+    tools = [*(tool.name for tool in builtin), FETCH_TOOL]
     if config.settings.memory.enabled:
         tools += MEMORY_TOOLS
     # What plug-ins add is known only once they are open.

@@ -89,6 +89,7 @@ _RULES = (
     _rule(r"(search|grep|find)\s+(for\s+)?(?P<query>.+)", "search_files", "I'll search the files."),
     _rule(r"(list|ls)(\s+(the\s+)?files)?", "list_files", "I'll see what is there."),
     _rule(r"(list|ls)(\s+(the\s+)?files)?(\s+(in|of|under))?\s+(?P<path>\S+)", "list_files", "I'll look into that."),
+    _rule(r"(fetch|get|read|show|open)\s+(me\s+)?(?P<url>https?://\S+)", "fetch_url", "I would like to fetch {url}."),
     _rule(r"(read|show|open|cat)\s+(me\s+)?(the\s+)?(file\s+)?(?P<path>\S+)", "read_file", "I'll read `{path}`."),
     _rule(r"remember\s+(that\s+)?(?P<text>.+)", "remember", "I would like to remember that."),
     _rule(r"(what('s|\s+is)?\s+(the\s+)?)?(current\s+)?(time|date)(\s+is\s+it)?(\s+now)?", "time_now", "Let me see."),

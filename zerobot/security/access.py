@@ -92,7 +92,9 @@ def grantable(tool: str, execution: Execution, rule: str = "risk") -> bool:
 
 
 def grant_pattern(tool: str, execution: Execution) -> str | None:  # noqa: ARG001 - the tool is the grant's other half
-    """What "always" would cover: a command prefix, a path root, "" for any arguments; None: it is not offered."""
+    """What "always" would cover: a command prefix, a path root, a place of the Web, "" for any arguments; None: nothing."""
+    if execution.origin:
+        return execution.origin
     if execution.command:
         return grant_prefix(read_command(execution.command)) or None
     if Effect.EXECUTE in execution.effects:
@@ -115,6 +117,8 @@ def grant_text(tool: str, pattern: str) -> str:
         return f"any call of {tool}"
     if pattern.startswith("/"):
         return f"{tool} in {pattern}"
+    if pattern.startswith(("http://", "https://")):
+        return f"{tool} from {pattern}"
     if pattern.startswith(EXACTLY):
         return f"{pattern.removeprefix(EXACTLY)} (this very command)"
     return f"{pattern} …"
@@ -303,6 +307,8 @@ def _covered(case: _Case, grants: Sequence[Grant]) -> bool:
         return not any(unmatched(allowed, replace(case.reading, segments=segments)) for allowed, segments in parts)
     if Effect.EXECUTE in case.execution.effects:
         return False
+    if case.execution.origin:
+        return any(grant.pattern == case.execution.origin for grant in grants)
     touched = (*case.execution.reads, *case.execution.writes)
     return any(
         not grant.pattern or (touched and all(within(path, Path(grant.pattern)) for path in touched))

@@ -100,8 +100,13 @@ class WebAddress:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
+    @property
+    def origin(self) -> str:
+        """The URL without path and query."""
+        return f"{self.scheme}://{self.authority}"
+
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.target}"
+        return f"{self.origin}{self.target}"
 
 
 def read_url(text: str) -> WebAddress:

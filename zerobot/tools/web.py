@@ -21,7 +21,15 @@ ENCODINGS = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 class WebError(Exception):
-    """The page could not be had; `str(error)` is a sentence for the model."""
+    """The page could not be had; `str(error)` is a sentence for the model.
+
+    Attributes:
+        quotes: Whether words of the server's own are in it.
+    """
+
+    def __init__(self, text: str, *, quotes: bool = False) -> None:
+        super().__init__(text)
+        self.quotes = quotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +109,8 @@ class WebReader:
         except httpcore.ConnectError as error:
             raise WebError(f"It cannot be connected to: {error}.") from error
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            raise WebError(f"The server broke off or answers with something that is not HTTP ({error}).") from error
+            text = f"The server broke off or answers with something that is not HTTP ({error})."
+            raise WebError(text, quotes=True) from error
 
     async def _follow(self, address: WebAddress) -> WebAnswer:
         for _ in range(self._limits.redirects + 1):
@@ -118,7 +127,8 @@ class WebReader:
         try:
             return self._checked(follow(address, shown.strip(" \t")))
         except AddressRefusedError as error:
-            raise WebError(f"It redirects to {shown!r:.500}, and there nothing may be fetched: {error}.") from error
+            text = f"It redirects to {shown!r:.500}, and there nothing may be fetched: {error}."
+            raise WebError(text, quotes=True) from error
 
     def _checked(self, address: WebAddress) -> WebAddress:
         ip = ip_of(address.host)
@@ -169,7 +179,7 @@ class WebReader:
     ) -> WebAnswer:
         encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         if encoding not in ENCODINGS:
-            raise WebError(f"The server packs its answer as {encoding!r:.40}, which was not asked for.")
+            raise WebError(f"The server packs its answer as {encoding!r:.40}, which was not asked for.", quotes=True)
         body = _Body(self._limits.bytes, ENCODINGS[encoding])
         async for piece in response.aiter_stream():
             if not body.take(piece):
