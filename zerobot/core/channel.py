@@ -281,8 +281,8 @@ class ChannelServices:
     name: str
     """The name of the channel's table."""
     http: Callable[[], httpx.AsyncClient]
-    """The guarded client: no proxies from the environment, no redirects; only hosts that the owner has configured may be
-    private."""
+    """The guarded client: no proxies from the environment, no redirects. Only hosts that the owner has configured may
+    be private."""
     escape: Callable[[str], str]
     """Makes control, bidirectional and invisible characters visible."""
     safe_name: Callable[[str], str]

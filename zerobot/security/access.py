@@ -92,7 +92,7 @@ def grantable(tool: str, execution: Execution, rule: str = "risk") -> bool:
 
 
 def grant_pattern(tool: str, execution: Execution) -> str | None:  # noqa: ARG001 - the tool is the grant's other half
-    """What "always" would cover: a command prefix, a path root, a place of the Web, "" for any arguments; None: nothing."""
+    """What "always" would cover: a command prefix, a path root, a web origin, "" for any arguments; None: not offered."""
     if execution.origin:
         return execution.origin
     if execution.command:
