@@ -264,15 +264,15 @@ def test_always_for_files_covers_a_folder() -> None:
 
 def test_always_for_the_web_covers_one_place() -> None:
     """Scheme, host and port; no other place, and not the whole tool by a grant of another kind."""
-    site = replace(FETCH, origin="https://example.org")
-    assert grant_pattern("fetch_url", site) == "https://example.org"
-    assert covers("fetch_url", site) == "fetch_url from https://example.org"
+    page = replace(FETCH, site="https://example.org")
+    assert grant_pattern("fetch_url", page) == "https://example.org"
+    assert covers("fetch_url", page) == "fetch_url from https://example.org"
     granted = [grant(tool="fetch_url", pattern="https://example.org")]
-    assert ask("fetch_url", site, POLICY, granted).rule == "grant"
+    assert ask("fetch_url", page, POLICY, granted).rule == "grant"
     for other in ("http://example.org", "https://example.org:8443", "https://example.org.evil.test"):
-        assert ask("fetch_url", replace(FETCH, origin=other), POLICY, granted).kind is ASK
-    assert ask("fetch_url", site, POLICY, [grant(tool="fetch_url", pattern="")]).kind is ASK
-    assert ask("fetch_url", site, POLICY, granted, outside=True).rule == "outside_content"
+        assert ask("fetch_url", replace(FETCH, site=other), POLICY, granted).kind is ASK
+    assert ask("fetch_url", page, POLICY, [grant(tool="fetch_url", pattern="")]).kind is ASK
+    assert ask("fetch_url", page, POLICY, granted, outside=True).rule == "outside_content"
 
 
 def test_what_was_offered_as_always_then_allows_the_same_call(tmp_path: Path) -> None:

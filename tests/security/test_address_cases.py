@@ -10,9 +10,9 @@ from tests.security.cases import Case, ident, load
 from tests.security.worlds import context
 from tests.tools.internet import Internet, Reply, counted
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError
-from zerobot.security.redact import Redactor
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.tools.fetch_url import fetch_tool
-from zerobot.tools.web import WebLimits, WebReader
+from zerobot.security.web import WebLimits, WebReader
 
 SECRET = "c0nfigured-s3cret-of-the-owner"
 LIMIT = 1_000_000
@@ -44,7 +44,7 @@ async def test_a_fetch_goes_only_where_it_may(case: Case) -> None:
     """Whatever the verdict, nothing but the case's own places is connected to; the verdict is one that it accepts."""
     internet = _internet(case)
     web = WebReader(WebLimits(bytes=LIMIT), internet.guard, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-    tool = fetch_tool(web, Redactor([SECRET]).holds_own)
+    tool = fetch_tool(web, OwnSecrets([("channels.x.token", SECRET)]))
     text, verdict = "", "block"
     try:
         output = await tool.resolve({"url": _url(case)}).run(context())

@@ -9,16 +9,16 @@ import pytest
 from tests.security.worlds import context
 from tests.tools.loopback import Say, answers, guard_for_tests, served
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Effect, Risk, Tool, ToolOutput
-from zerobot.security.redact import Redactor
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.tools.fetch_url import CLOSES, HEAD, OPENS, fetch_tool
-from zerobot.tools.web import WebLimits, WebReader
+from zerobot.security.web import WebLimits, WebReader
 
 SECRET = "the-owners-own-secret"
 
 
 def tool(limits: WebLimits | None = None) -> Tool:
     """The tool, which reaches loopback by any name."""
-    return fetch_tool(WebReader(limits, guard_for_tests()), Redactor([SECRET]).holds_own)
+    return fetch_tool(WebReader(limits, guard_for_tests()), OwnSecrets([("channels.x.token", SECRET)]))
 
 
 async def fetch(url: str, limits: WebLimits | None = None) -> ToolOutput:
@@ -41,7 +41,7 @@ def test_a_fetch_is_of_medium_risk_and_uses_the_network() -> None:
     assert execution.risk is Risk.MEDIUM
     assert execution.effects == {Effect.READ, Effect.NETWORK}
     assert execution.description == "Fetch https://example.test/%C3%A4"
-    assert execution.origin == "https://example.test"
+    assert execution.site == "https://example.test"
     assert not execution.accesses.conflict_with(execution.accesses)
     assert execution.timeout > WebLimits().seconds
 

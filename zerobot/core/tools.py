@@ -127,7 +127,7 @@ class Execution:
     writes: tuple[Path, ...] = ()
     command: str = ""
     """For `shell`: the line that runs, byte for byte."""
-    origin: str = ""
+    site: str = ""
     """For what goes to one place of the Web: its scheme, host and port. A grant of the call covers no other."""
     frozen: Mapping[str, str] = field(default_factory=dict)
     """What else must not change between the prompt and the run: name -> SHA-256 (script operands)."""

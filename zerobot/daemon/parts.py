@@ -70,7 +70,7 @@ from zerobot.store.usage import UsageLog
 from zerobot.tools.fetch_url import fetch_tool
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.tools.web import WebReader
+from zerobot.security.web import WebReader
 from zerobot.turn.kit import NO_ROUTE, CostOf, StrayTasks, TurnKit, TurnLimits
 from zerobot.turn.purse import Purse
 
@@ -208,7 +208,7 @@ def build_parts(foundation: Foundation) -> Parts:
 
 def _tools(foundation: Foundation, files: GuardedFiles, memory: MemoryParts) -> Mapping[str, Tool]:
     builtin = builtin_tools(files, ShellSettings(box=foundation.box), foundation.clock)
-    fetch = fetch_tool(WebReader(), foundation.redactor.holds_own)
+    fetch = fetch_tool(WebReader(), foundation.own_secrets)
     return tools_by_name([*builtin, fetch, *memory.tools, *foundation.plugin.tools])
 
 

@@ -92,9 +92,9 @@ def grantable(tool: str, execution: Execution, rule: str = "risk") -> bool:
 
 
 def grant_pattern(tool: str, execution: Execution) -> str | None:  # noqa: ARG001 - the tool is the grant's other half
-    """What "always" would cover: a command prefix, a path root, a web origin, "" for any arguments; None: not offered."""
-    if execution.origin:
-        return execution.origin
+    """What "always" would cover: a command prefix, a path root, a web site, "" for anything; None: nothing."""
+    if execution.site:
+        return execution.site
     if execution.command:
         return grant_prefix(read_command(execution.command)) or None
     if Effect.EXECUTE in execution.effects:
@@ -307,8 +307,8 @@ def _covered(case: _Case, grants: Sequence[Grant]) -> bool:
         return not any(unmatched(allowed, replace(case.reading, segments=segments)) for allowed, segments in parts)
     if Effect.EXECUTE in case.execution.effects:
         return False
-    if case.execution.origin:
-        return any(grant.pattern == case.execution.origin for grant in grants)
+    if case.execution.site:
+        return any(grant.pattern == case.execution.site for grant in grants)
     touched = (*case.execution.reads, *case.execution.writes)
     return any(
         not grant.pattern or (touched and all(within(path, Path(grant.pattern)) for path in touched))

@@ -101,12 +101,12 @@ class WebAddress:
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def origin(self) -> str:
+    def site(self) -> str:
         """The URL without path and query."""
         return f"{self.scheme}://{self.authority}"
 
     def __str__(self) -> str:
-        return f"{self.origin}{self.target}"
+        return f"{self.site}{self.target}"
 
 
 def read_url(text: str) -> WebAddress:

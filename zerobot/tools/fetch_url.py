@@ -1,7 +1,6 @@
 """The tool `fetch_url`: reads a page of the public Web."""
 
 import re
-from collections.abc import Callable
 from urllib.parse import unquote
 
 from pydantic import Field
@@ -19,10 +18,11 @@ from zerobot.core.tools import (
     ToolOutput,
 )
 from zerobot.security.addresses import MAX_URL, AddressRefusedError, WebAddress
+from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.visible import one_line
 from zerobot.tools.base import Arguments, ModelTool
 from zerobot.tools.page import CONVERSION_SECONDS, MAX_CHARACTERS, UnreadableError, page_text
-from zerobot.tools.web import WebAnswer, WebError, WebReader
+from zerobot.security.web import WebAnswer, WebError, WebReader
 
 NAME = "fetch_url"
 OPENS = "<web_page>"
@@ -41,17 +41,17 @@ class FetchArguments(Arguments):
     )
 
 
-def fetch_tool(web: WebReader, holds_secret: Callable[[str], bool]) -> Tool:
+def fetch_tool(web: WebReader, secrets: OwnSecrets) -> Tool:
     """The tool.
 
     Args:
         web: Fetches, within bounds.
-        holds_secret: Whether one of the daemon's own secrets stands in a text.
+        secrets: The daemon's own; a URL with one of them is not fetched.
     """
 
     def resolve(arguments: FetchArguments) -> Execution:
         url = arguments.url
-        if holds_secret(url) or holds_secret(unquote(url)):
+        if secrets.named_in([url, unquote(url)]):
             raise BlockedByToolError("The URL holds one of the bot's own secrets; it is not sent to anybody.")
         try:
             address = web.address(url)
@@ -66,7 +66,7 @@ def fetch_tool(web: WebReader, holds_secret: Callable[[str], bool]) -> Tool:
             description=f"Fetch {address}",
             effects=frozenset({Effect.READ, Effect.NETWORK}),
             risk=Risk.MEDIUM,
-            origin=address.origin,
+            site=address.site,
             accesses=Accesses((Access("network", Mode.READ),)),
             # The fetch and the conversion of a page are ended by their own limits first, which say more.
             timeout=web.seconds + CONVERSION_SECONDS + 10.0,
