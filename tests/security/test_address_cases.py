@@ -11,8 +11,8 @@ from tests.security.worlds import context
 from tests.tools.internet import Internet, Reply, counted
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError
 from zerobot.security.own_secrets import OwnSecrets
-from zerobot.tools.fetch_url import fetch_tool
 from zerobot.security.web import WebLimits, WebReader
+from zerobot.tools.fetch_url import fetch_tool
 
 SECRET = "c0nfigured-s3cret-of-the-owner"
 LIMIT = 1_000_000

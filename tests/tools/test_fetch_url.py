@@ -10,8 +10,8 @@ from tests.security.worlds import context
 from tests.tools.loopback import Say, answers, guard_for_tests, served
 from zerobot.core.tools import BadArgumentsError, BlockedByToolError, Effect, Risk, Tool, ToolOutput
 from zerobot.security.own_secrets import OwnSecrets
-from zerobot.tools.fetch_url import CLOSES, HEAD, OPENS, fetch_tool
 from zerobot.security.web import WebLimits, WebReader
+from zerobot.tools.fetch_url import CLOSES, HEAD, OPENS, fetch_tool
 
 SECRET = "the-owners-own-secret"
 

@@ -52,6 +52,7 @@ from zerobot.security.paths import GuardedFiles
 from zerobot.security.policy import AccessPolicy
 from zerobot.security.prompt import approval_prompt
 from zerobot.security.redact import Redactor
+from zerobot.security.web import WebReader
 from zerobot.store.approvals import Approvals
 from zerobot.store.audit import Audit
 from zerobot.store.channel_state import DAEMON, channel_state
@@ -70,7 +71,6 @@ from zerobot.store.usage import UsageLog
 from zerobot.tools.fetch_url import fetch_tool
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.security.web import WebReader
 from zerobot.turn.kit import NO_ROUTE, CostOf, StrayTasks, TurnKit, TurnLimits
 from zerobot.turn.purse import Purse
 

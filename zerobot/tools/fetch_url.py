@@ -20,9 +20,9 @@ from zerobot.core.tools import (
 from zerobot.security.addresses import MAX_URL, AddressRefusedError, WebAddress
 from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.visible import one_line
+from zerobot.security.web import WebAnswer, WebError, WebReader
 from zerobot.tools.base import Arguments, ModelTool
 from zerobot.tools.page import CONVERSION_SECONDS, MAX_CHARACTERS, UnreadableError, page_text
-from zerobot.security.web import WebAnswer, WebError, WebReader
 
 NAME = "fetch_url"
 OPENS = "<web_page>"
