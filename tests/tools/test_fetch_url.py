@@ -109,6 +109,12 @@ async def test_a_page_cannot_leave_its_fence() -> None:
     assert "&lt;/web_page>b&lt; / WEB_PAGE >c&lt;web_page>def" in output.text
 
 
+async def test_a_text_made_to_take_long_does_not() -> None:
+    """What looks for the fence in a text reads each character about once."""
+    output = await served_once(answers(b"<" + b" " * 150_000 + b"<" * 40_000))
+    assert output.ok
+
+
 async def test_a_page_that_is_not_found_says_so() -> None:
     """The status counts as failure; what the server says about it can be read."""
     output = await served_once(answers(b"no such page", status="404 Not Found"))

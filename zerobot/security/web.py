@@ -147,9 +147,10 @@ class WebReader:
     async def _response(self, address: WebAddress) -> AsyncIterator["httpcore.Response"]:
         """The beginning of an answer, on a connection of its own; the same few headers for every host."""
         import httpcore  # noqa: PLC0415
-        import httpx  # noqa: PLC0415 - for the certificates that it trusts
 
         if self._tls is None and address.scheme == "https":
+            import httpx  # noqa: PLC0415 - for the certificates that it trusts
+
             self._tls = await asyncio.to_thread(httpx.create_ssl_context, trust_env=False)
         url = httpcore.URL(
             scheme=address.scheme.encode(),

@@ -8,12 +8,11 @@ import re
 import sys
 import unicodedata
 from contextlib import suppress
-from email.message import Message
 from pathlib import Path
 
 from zerobot.security.visible import is_hidden
 
-MAX_CHARACTERS = 400_000
+MAX_CHARACTERS = 200_000
 """Of the text of a page; what comes later is left out."""
 CONVERSION_SECONDS = 10.0
 """For turning a page into Markdown."""
@@ -36,7 +35,8 @@ _TEXT = frozenset(
         "application/sql",
     }
 )
-_LOOKS_LIKE_HTML = re.compile(rb"(?is)\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b")
+_HTML_BEGINS = re.compile(rb"(?i)<(?:!doctype\s+html|html|head|body)\b")
+_CHARSET = re.compile(r"(?i);\s*charset\s*=\s*[\"']?([^\s\"';]+)")
 _META_CHARSET = re.compile(rb"(?i)<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-z0-9_.:-]{1,40})")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -62,7 +62,8 @@ async def page_text(data: bytes, content_type: str, address: str, seconds: float
     """
     kind, charset = _kind(content_type)
     if not kind:
-        kind = "text/html" if _LOOKS_LIKE_HTML.match(data[:2_000]) else "text/plain"
+        begins = data[:2_000].lstrip()
+        kind = "text/html" if begins.startswith(b"<") and _HTML_BEGINS.search(begins) else "text/plain"
     if not _is_text(kind):
         raise UnreadableError(f"it is {kind} and not text")
     text = decoded(data, charset, html=kind in _HTML)
@@ -87,7 +88,8 @@ def decoded(data: bytes, charset: str, *, html: bool) -> str:
 def cleaned(text: str) -> str:
     """A text without characters that nobody sees, and with ordinary blanks and line ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(_plain(ch) if is_hidden(ch) else ch for ch in text)
+    # A long text has few different characters.
+    return text.translate({ord(ch): _plain(ch) for ch in set(text) if is_hidden(ch)})
 
 
 def _plain(ch: str) -> str:
@@ -96,12 +98,9 @@ def _plain(ch: str) -> str:
 
 def _kind(content_type: str) -> tuple[str, str]:
     """Media type and charset, in lower case; "" for what it does not say."""
-    if "/" not in content_type.partition(";")[0]:
-        return "", ""
-    header = Message()
-    header["content-type"] = content_type.replace("\r", " ").replace("\n", " ")
-    charset = header.get_param("charset", "")
-    return header.get_content_type().lower(), charset.lower() if isinstance(charset, str) else ""
+    kind = content_type.partition(";")[0].strip().lower()
+    charset = _CHARSET.search(content_type)
+    return (kind if "/" in kind else ""), (charset[1].lower() if charset else "")
 
 
 def _is_text(kind: str) -> bool:
