@@ -129,6 +129,8 @@ class Execution:
     """For `shell`: the line that runs, byte for byte."""
     site: str = ""
     """For what goes to one place of the Web: its scheme, host and port. A grant of the call covers no other."""
+    destination: str = ""
+    """For the same: the whole URL, as people would have to write it to name just this place."""
     frozen: Mapping[str, str] = field(default_factory=dict)
     """What else must not change between the prompt and the run: name -> SHA-256 (script operands)."""
     timeout: float = 60.0

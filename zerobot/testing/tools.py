@@ -42,6 +42,7 @@ class Kind:
     stop_batch: bool = False
     repeatable: bool = False
     timeout: float = 600.0
+    destination: str = ""
 
 
 class ToolDouble:
@@ -83,6 +84,7 @@ class ToolDouble:
             timeout=self.kind.timeout,
             stop_batch=self.kind.stop_batch,
             repeatable=self.kind.repeatable,
+            destination=self.kind.destination,
         )
 
     def _label(self, arguments: Arguments) -> str:

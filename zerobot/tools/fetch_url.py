@@ -66,6 +66,7 @@ def fetch_tool(web: WebReader, secrets: OwnSecrets) -> Tool:
             effects=frozenset({Effect.READ, Effect.NETWORK}),
             risk=Risk.MEDIUM,
             site=address.site,
+            destination=url,
             accesses=Accesses((Access("network", Mode.READ),)),
             # The fetch and the conversion of a page are ended by their own limits first, which say more.
             timeout=web.seconds + CONVERSION_SECONDS + 10.0,

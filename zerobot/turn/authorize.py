@@ -13,6 +13,7 @@ from zerobot.core.places import Place
 from zerobot.core.tools import Effect, Execution
 from zerobot.security.access import ToolRequest, covers, evaluate_tool_access, grantable
 from zerobot.security.digest import call_digest, canonical_json
+from zerobot.security.mentions import is_named
 from zerobot.store.history import NEVER_FINISHED
 from zerobot.store.turn_rows import PauseRequest, Turn
 from zerobot.turn import notices
@@ -94,13 +95,28 @@ class Copy:
 Plan = Settled | Allowed | Waiting | Copy
 
 
-async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outside_content: bool) -> list[Plan]:
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What the calls of a round are judged with."""
+
+    kit: TurnKit
+    turn: Turn
+    batch: Sequence[RecordedCall]
+    said: Sequence[str]
+    refused: Sequence[str]
+    """The digests of what was denied in this turn."""
+
+
+async def plan_round(
+    kit: TurnKit, turn: Turn, opened: AssistantMessage, *, said: Sequence[str], outside_content: bool
+) -> list[Plan]:
     """Bring each open call of a round as far as it gets without running anything, in the model's order.
 
     Args:
         kit: What the turn works with.
         turn: As it was when this run of it began.
         opened: The round.
+        said: What its asker wrote in this turn.
         outside_content: Whether the turn has read, up to now, what somebody else wrote.
 
     Returns:
@@ -117,8 +133,9 @@ async def plan_round(kit: TurnKit, turn: Turn, opened: AssistantMessage, *, outs
     if any(_was_stopped(latest.get(call.id)) for call in calls):
         raise TurnStoppedError(StopCause.USER)
     plans: list[Plan] = []
+    bench = _Bench(kit, turn, calls, said, refused)
     for call in calls:
-        plan = await _plan(kit, turn, call, calls, latest.get(call.id), refused)
+        plan = await _plan(bench, call, latest.get(call.id))
         plans.append(plan)
         if isinstance(plan, Settled) and plan.stop_turn:
             break
@@ -169,29 +186,22 @@ def _may_be_a_copy(plan: Plan) -> bool:
     return isinstance(plan, Waiting) and not plan.execution.repeatable
 
 
-async def _plan(
-    kit: TurnKit,
-    turn: Turn,
-    call: RecordedCall,
-    batch: Sequence[RecordedCall],
-    approval: Approval | None,
-    refused: Sequence[str],
-) -> Plan:
+async def _plan(bench: _Bench, call: RecordedCall, approval: Approval | None) -> Plan:
     if call.started:
         return Settled(call, NEVER_FINISHED)
     if approval is not None and approval.state is not ApprovalState.APPROVED:
         return Settled(call, _undone(approval))
-    judged = await _judge(kit, turn, call) if approval else await _prepare_and_judge(kit, turn, call, batch)
+    judged = await _judge(bench, call) if approval else await _prepare_and_judge(bench, call)
     if isinstance(judged, Settled):
         return judged
     verdict, execution = judged.verdict, judged.verdict.execution
     touched = map(str, (*execution.reads, *execution.writes))
     digest = call_digest(judged.call.name, judged.call.arguments, execution.frozen, touched)
     if approval is not None:
-        return _approved(kit, judged, approval, digest)
+        return _approved(bench.kit, judged, approval, digest)
     if verdict.kind is VerdictKind.ALLOW:
         return Allowed(judged.call, verdict)
-    return await _ask(kit, turn, judged, digest, refused)
+    return await _ask(bench.kit, bench.turn, judged, digest, bench.refused)
 
 
 def _approved(kit: TurnKit, judged: Judged, approval: Approval, digest: str) -> Allowed | Settled:
@@ -204,15 +214,14 @@ def _approved(kit: TurnKit, judged: Judged, approval: Approval, digest: str) -> 
     return Allowed(judged.call, judged.verdict, approval)
 
 
-async def _prepare_and_judge(
-    kit: TurnKit, turn: Turn, call: RecordedCall, batch: Sequence[RecordedCall]
-) -> Judged | Settled:
-    prepared = await _prepare(kit, call, batch)
-    return prepared if isinstance(prepared, Settled) else await _judge(kit, turn, prepared)
+async def _prepare_and_judge(bench: _Bench, call: RecordedCall) -> Judged | Settled:
+    prepared = await _prepare(bench.kit, call, bench.batch)
+    return prepared if isinstance(prepared, Settled) else await _judge(bench, prepared)
 
 
-async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Judged | Settled:
+async def _judge(bench: _Bench, call: RecordedCall) -> Judged | Settled:
     """Phase C, up to the verdict; what the policy blocks is settled."""
+    kit, turn = bench.kit, bench.turn
     execution = resolve(call, kit.tools)
     if isinstance(execution, ToolResult):
         return Settled(call, execution)
@@ -227,6 +236,7 @@ async def _judge(kit: TurnKit, turn: Turn, call: RecordedCall) -> Judged | Settl
         origin=turn.origin,
         now=kit.clock.now(),
         read_outside_content=turn.outside_content,
+        place_named_by_user=is_named(execution.destination, bench.said),
         own_secrets=kit.access.own_secrets(call.arguments),
     )
     verdict = evaluate_tool_access(request, kit.access.policy(), await kit.access.grants(turn.conversation))

@@ -54,7 +54,7 @@ async def run_round(
         TurnStoppedError: The turn was stopped.
     """
     settler = Settler(kit, turn, transcript, emit)
-    planning = plan_round(kit, turn, opened, outside_content=transcript.outside_content)
+    planning = plan_round(kit, turn, opened, said=transcript.said(turn.id), outside_content=transcript.outside_content)
     plans = await stop.unless_stopped(planning)
     for plan in plans:
         transcript.set_arguments(plan.call.id, plan.call.arguments)

@@ -52,6 +52,10 @@ class Transcript:
         newest = takewhile(lambda m: isinstance(m, UserMessage) and m.turn == turn, reversed(self._messages))
         return [m for m in reversed(list(newest)) if isinstance(m, UserMessage)]
 
+    def said(self, turn: TurnId) -> list[str]:
+        """What the asker of a turn wrote in it."""
+        return [m.text for m in self._messages if isinstance(m, UserMessage) and m.turn == turn]
+
     def calls(self, turn: TurnId) -> list[RecordedCall]:
         """All calls of a turn so far."""
         return [call for m in self._answers(turn) for call in m.calls]

@@ -1,0 +1,38 @@
+"""Places that people have named."""
+
+import pytest
+
+from zerobot.security.mentions import is_named
+
+URL = "https://a.example/page?x=1"
+
+
+@pytest.mark.parametrize(
+    "text", [URL, f"read {URL}", f"read {URL}, please", f"see ({URL}).", f"<{URL}>", f"**{URL}**", f"{URL}\nand tell"]
+)
+def test_a_place_is_named_where_it_stands_whole(text: str) -> None:
+    """In a sentence, in brackets, with a full stop."""
+    assert is_named(URL, [text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a.example",
+        "https://a.example/page",
+        f"{URL}&y=2",
+        f"{URL}/more",
+        f"x{URL}",
+        f"http://b.example/{URL}",
+        f"{URL}.evil.example",
+    ],
+)
+def test_another_place_is_not_this_one(text: str) -> None:
+    """Not a longer one, nor a shorter one, nor one that it is a part of."""
+    assert not is_named(URL, [text])
+
+
+def test_no_place_is_named_by_nobody() -> None:
+    """A call that goes to no place of the Web."""
+    assert not is_named("", ["anything"])
