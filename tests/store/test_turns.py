@@ -278,7 +278,8 @@ async def test_an_album_ends_a_pause_only_when_it_is_whole(journal: Journal) -> 
     assert work.turn is not None
     assert work.turn.preface == "(The earlier request, `shell`, did not run.)"
     assert work.superseded is not None
-    assert [approval.call for approval in work.superseded.approvals] == [call.id]
+    withdrawn = await journal.turns.approvals(work.superseded.id)
+    assert [(each.call, each.reason) for each in withdrawn] == [(call.id, "superseded")]
 
 
 async def test_a_paused_turn_can_be_taken_to_end_it(journal: Journal) -> None:
@@ -287,7 +288,8 @@ async def test_a_paused_turn_can_be_taken_to_end_it(journal: Journal) -> None:
     turn, _ = await journal.pauses()
     taken = await journal.turns.take_paused(journal.conversation, "stopped")
     assert taken is not None
-    assert (taken[0].id, [each.reason for each in taken[1]]) == (turn.id, ["stopped"])
+    withdrawn = await journal.turns.approvals(turn.id)
+    assert (taken.id, [each.reason for each in withdrawn]) == (turn.id, ["stopped"])
     assert await journal.turns.take_paused(journal.conversation, "stopped") is None
 
 

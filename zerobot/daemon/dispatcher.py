@@ -13,7 +13,7 @@ from zerobot.delivery.draft import View
 from zerobot.delivery.line import TurnRef
 from zerobot.delivery.patience import Patience
 from zerobot.delivery.waiting import event_or_timeout
-from zerobot.store.turn_rows import NextWork, Superseded, Supersedes, Turn
+from zerobot.store.turn_rows import NextWork, Supersedes, Turn
 from zerobot.store.turns import Turns
 from zerobot.turn.ending import final_of_superseded, log_finished
 from zerobot.turn.kit import CostOf, TurnKit
@@ -109,7 +109,7 @@ class Dispatcher:
         self._wires.approvals_changed()
         stopped.request(StopCause.USER)
         try:
-            await self._run(taken[0], stopped)
+            await self._run(taken, stopped)
         finally:
             self.wake(conversation)
         return True
@@ -226,9 +226,8 @@ class Dispatcher:
             log("turn.paused")
             self._wires.approvals_changed()
 
-    async def _superseded(self, superseded: Superseded) -> None:
+    async def _superseded(self, turn: Turn) -> None:
         """Tell of the end of a turn that the store has ended: its one final, its event, its prompts."""
-        turn = superseded.turn
         final = final_of_superseded(turn)
         log = BoundLog(self._wires.log, channel=turn.place.channel, conversation=turn.conversation, turn=turn.id)
         await log_finished(log, self._wires.cost, final)

@@ -61,19 +61,12 @@ class WaitingInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
-    """A paused turn that a new input ended."""
-
-    turn: Turn
-    approvals: tuple[Approval, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class NextWork:
     """What a conversation works on now, or when to look again."""
 
     turn: Turn | None
-    superseded: Superseded | None = None
+    superseded: Turn | None = None
+    """A paused turn that a new input has ended."""
     look_again: datetime | None = None
     waits_for: Turn | None = None
     """Set when an input waits for the end of this paused turn."""

@@ -25,7 +25,6 @@ from zerobot.store.turn_rows import (
     NextWork,
     OpenTurn,
     PauseRequest,
-    Superseded,
     Supersedes,
     Turn,
     WaitingInput,
@@ -136,18 +135,18 @@ class Turns:
 
         return await self._database.write(transaction)
 
-    async def take_paused(self, conversation: ConversationId, reason: str) -> tuple[Turn, list[Approval]] | None:
+    async def take_paused(self, conversation: ConversationId, reason: str) -> Turn | None:
         """Take a paused turn in order to end it: what was asked for is withdrawn. None when none is paused."""
         now = self._clock.now()
 
-        def transaction(db: sqlite3.Connection) -> tuple[Turn, list[Approval]] | None:
+        def transaction(db: sqlite3.Connection) -> Turn | None:
             row = db.execute(OPEN_TURN, {"conversation": conversation}).fetchone()
             if row is None or row["state"] != "paused":
                 return None
             turn = turn_of(row, resumed=True)
-            withdrawn = approvals.cancel_open(db, turn.id, reason, now)
+            approvals.cancel_open(db, turn.id, reason, now)
             db.execute(SET_STATE, {"state": "running", "turn": turn.id})
-            return turn, [approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn]
+            return turn
 
         return await self._database.write(transaction)
 
@@ -377,13 +376,12 @@ def _try_supersede(
     tools = _close_open_calls(
         db, turn, ResultCode.NOT_RUN, "This call did not run: a new message came before anybody decided.", now
     )
-    withdrawn = approvals.cancel_open(db, turn.id, "superseded", now)
+    approvals.cancel_open(db, turn.id, "superseded", now)
     ending = Ending(outcome=Outcome.SUPERSEDED, reason=StopReason.SUPERSEDED, reply="")
     _finish(db, turn, ending, None, (), turn.steps, now)
     preface = f"(The earlier request, {', '.join(tools)}, did not run.)"
     begun = _begin(db, turn.conversation, now, debounce, preface)
-    asked = tuple(approval for approval in approvals.of_turn(db, turn.id) if approval.id in withdrawn)
-    return NextWork(begun.turn, Superseded(turn, asked))
+    return NextWork(begun.turn, superseded=turn)
 
 
 def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text: str, now: datetime) -> list[str]:

@@ -282,7 +282,7 @@ class Engine:
             return False
         stop = StopSignal()
         stop.request(StopCause.USER)
-        await run_tool_call_loop(self.kit(), taken[0], self._house.note, stop)
+        await run_tool_call_loop(self.kit(), taken, self._house.note, stop)
         self.wake(conversation)
         return True
 
@@ -304,7 +304,7 @@ class Engine:
         """Take the next work and do it; False when there is none for now."""
         work = await self.turns.next(conversation, self._house.settings.supersedes)
         if work.superseded is not None:
-            self._house.note(final_of_superseded(work.superseded.turn))
+            self._house.note(final_of_superseded(work.superseded))
         if work.turn is None:
             return False
         stop = self._stops[conversation] = StopSignal()

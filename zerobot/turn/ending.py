@@ -227,7 +227,7 @@ class Ender:
         """Withdraw what the turn has just asked for, if it is paused."""
         taken = await self._kit.turns.take_paused(self._turn.conversation, reason)
         if taken is not None:
-            self._turn = taken[0]
+            self._turn = taken
 
     async def _reload(self) -> None:
         try:
