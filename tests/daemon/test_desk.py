@@ -25,7 +25,8 @@ from zerobot.core.errors import MovedError, RefusedError, TryLaterError, Unclear
 from zerobot.core.events import TextShown
 from zerobot.core.ids import ApprovalId, TurnId
 from zerobot.core.places import Identity, Place
-from zerobot.daemon.desk import NOBODY, NOT_OPERATOR, NOT_YOUR_OWN, UNKNOWN
+from zerobot.daemon.desk import NOBODY, NOT_YOUR_OWN, UNKNOWN
+from zerobot.daemon.presses import NOT_OPERATOR
 from zerobot.daemon.prompt_calls import as_text
 from zerobot.daemon.routing import OperatorRules
 from zerobot.delivery.line import TurnRef

@@ -14,8 +14,8 @@ from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import RefusedError, TryLaterError, UnreachableError
 from zerobot.core.ids import ApprovalId
 from zerobot.core.places import ConversationKey, Identity, Place
-from zerobot.daemon.desk import NOT_OPERATOR
 from zerobot.daemon.doorbell import ASKS, UNKNOWN, WELCOME, Doorbell, DoorbellWires
+from zerobot.daemon.presses import NOT_OPERATOR
 from zerobot.store.inbox import Inbox
 from zerobot.store.pairing import Pairings
 

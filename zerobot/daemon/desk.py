@@ -11,15 +11,15 @@ from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, Pres
 from zerobot.core.channel import SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress
-from zerobot.core.errors import StorageError
 from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
+from zerobot.daemon.presses import NOT_OPERATOR, unless_not_stored, unless_operator
 from zerobot.daemon.prompt_board import BoardWires, PromptBoard
 from zerobot.daemon.routing import OperatorRules, direct_places
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.patience import Jitter, Patience, full_jitter
-from zerobot.delivery.waiting import event_or_timeout
+from zerobot.delivery.waiting import event_or_moment
 from zerobot.security.access import GRANT_LIFE, grant_text
 from zerobot.security.prompt import outcome_text
 from zerobot.store import approvals as approval_rows
@@ -33,14 +33,10 @@ LATELY = timedelta(hours=24)
 """An operator who wrote in a chat within this time is asked there."""
 LONGEST_REASON = 1_000
 """Characters of what an operator says about a decision; it goes into the prompt and to the model."""
-LONGEST_LOOK = 60.0
-"""Seconds after which the wall time is looked at again: it may have been set meanwhile."""
 
-NOT_OPERATOR = "Only an operator may decide this; the request stays open."
 NOT_YOUR_OWN = "You asked for this yourself, so another operator has to decide it."
 UNKNOWN = "There is no such request, or too many wrong codes were typed lately."
 NOBODY = "What I wanted to do needs an operator's decision, and no operator can be reached, so I did not do it."
-NOT_STORED = "The decision could not be stored (is the disk full?). The request stays open; please try again later."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,19 +131,14 @@ class ApprovalDesk:
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Take a decision, by button or by code. The first one counts; everybody else is told the truth."""
-        try:
-            return await self._press(press)
-        except StorageError as error:
-            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
-            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
+        return await unless_not_stored(self._press(press), press, self._wires.log)
 
     async def may_press(self, press: ButtonPress) -> PressReply | None:
         """What a press would be refused with, nothing being decided; None: it would count now."""
-        try:
-            approval = await self._meant(press)
-        except StorageError as error:
-            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
-            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
+        return await unless_not_stored(self._may_press(press), press, self._wires.log)
+
+    async def _may_press(self, press: ButtonPress) -> PressReply | None:
+        approval = await self._meant(press)
         if isinstance(approval, PressReply):
             return approval
         if approval.state is ApprovalState.PENDING and approval.expires_at > self._wires.clock.now():
@@ -156,10 +147,9 @@ class ApprovalDesk:
 
     async def _meant(self, press: ButtonPress) -> Approval | PressReply:
         """The approval that is meant, if this presser may decide it; else what the presser is told."""
-        # Who is no operator learns nothing, not even whether there is such a request.
-        if not self._rules.is_operator(press.presser, press.place or Place(press.channel, "")):
-            self._wires.log("press.refused", channel=press.channel, by=str(press.presser))
-            return PressReply(PressOutcome.NOT_OPERATOR, NOT_OPERATOR)
+        stranger = unless_operator(self._rules, press, self._wires.log)
+        if stranger is not None:
+            return stranger
         approval = await self._find(press)
         if approval is None:
             return PressReply(PressOutcome.UNKNOWN, UNKNOWN)
@@ -263,9 +253,7 @@ class ApprovalDesk:
             self._expiry_changed.clear()
             for approval in await self._patience.stored(lambda: approvals.expire_due(clock.now())):
                 await self._ended(approval)
-            due = await self._patience.stored(approvals.next_expiry)
-            seconds = None if due is None else min(max((due - clock.now()).total_seconds(), 0.001), LONGEST_LOOK)
-            await event_or_timeout(self._expiry_changed, clock, seconds)
+            await event_or_moment(self._expiry_changed, clock, await self._patience.stored(approvals.next_expiry))
 
     async def _ended(self, approval: Approval) -> None:
         """An approval ended without an operator."""

@@ -7,23 +7,24 @@ operators: only so many requests an hour are shown, the others stand in the list
 import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from zerobot.core.approvals import ApprovalPrompt, PressOutcome, PressReply
 from zerobot.core.channel import AsksApproval, SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress
-from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
+from zerobot.core.errors import DeliveryError, TryLaterError, UnclearError
 from zerobot.core.ids import PAIRING
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
-from zerobot.daemon.desk import LONGEST_LOOK, NOT_OPERATOR, NOT_STORED
+from zerobot.daemon.presses import unless_not_stored, unless_operator
 from zerobot.daemon.prompt_calls import PromptCalls
 from zerobot.daemon.routing import OperatorRules, direct_places
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.pacing import Priority
 from zerobot.delivery.patience import Jitter, Patience, full_jitter
-from zerobot.delivery.waiting import event_or_timeout
+from zerobot.delivery.waiting import event_or_moment
 from zerobot.security.pairing_prompt import pairing_prompt, settled_pairing
 from zerobot.store.pairing import Pairing, PairingPrompt, Pairings
 
@@ -79,24 +80,11 @@ class Doorbell:
 
     async def press(self, press: ButtonPress) -> PressReply:
         """Take an operator's answer. The first one counts; everybody else is told the truth."""
-        try:
-            return await self._press(press)
-        except StorageError as error:
-            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
-            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
+        return await unless_not_stored(self._press(press), press, self._wires.log)
 
     async def may_press(self, press: ButtonPress) -> PressReply | None:
         """What a press would be refused with, nothing being decided; None: it would count now."""
-        try:
-            pairing = await self._meant(press)
-        except StorageError as error:
-            self._wires.log("storage.failed", level="error", error=error, channel=press.channel)
-            return PressReply(PressOutcome.UNKNOWN, NOT_STORED)
-        if isinstance(pairing, PressReply):
-            return pairing
-        is_open = pairing.state == "pending" and pairing.expires_at is not None
-        in_time = pairing.expires_at is not None and pairing.expires_at > self._wires.clock.now()
-        return None if is_open and in_time else _too_late(pairing)
+        return await unless_not_stored(self._may_press(press), press, self._wires.log)
 
     async def run(self) -> None:
         """Ask, settle, and see to it that what is over has no buttons, until cancelled."""
@@ -104,17 +92,24 @@ class Doorbell:
         async with asyncio.TaskGroup() as group:
             while True:
                 self._news.clear()
+                # One moment for the whole look: what ends in the middle of it is seen by the next.
                 now = clock.now()
-                for pairing in await stored(lambda: pairings.to_ask(clock.now(), ASKS, WITHIN)):
+                for pairing in await stored(partial(pairings.to_ask, now, ASKS, WITHIN)):
                     for place in direct_places(self._wires.delivery, self._rules.users):
                         group.create_task(self._ask(pairing, place), name=f"stranger to {place}")
-                for prompt in await stored(lambda: pairings.unsettled(clock.now())):
+                for prompt in await stored(partial(pairings.unsettled, now)):
                     if prompt.id not in self._settling:
                         self._settling.add(prompt.id)
                         group.create_task(self._settle(prompt), name=f"stranger {prompt.id}")
-                end = await stored(lambda: pairings.next_end(clock.now()))
-                seconds = None if end is None else min(max((end - now).total_seconds(), 0.001), LONGEST_LOOK)
-                await event_or_timeout(self._news, clock, seconds)
+                await event_or_moment(self._news, clock, await stored(partial(pairings.next_end, now)))
+
+    async def _may_press(self, press: ButtonPress) -> PressReply | None:
+        pairing = await self._meant(press)
+        if isinstance(pairing, PressReply):
+            return pairing
+        is_open = pairing.state == "pending" and pairing.expires_at is not None
+        in_time = pairing.expires_at is not None and pairing.expires_at > self._wires.clock.now()
+        return None if is_open and in_time else _too_late(pairing)
 
     async def _press(self, press: ButtonPress) -> PressReply:
         meant = await self._meant(press)
@@ -137,10 +132,9 @@ class Doorbell:
 
     async def _meant(self, press: ButtonPress) -> Pairing | PressReply:
         """The request that is meant, if this presser may decide it; else what the presser is told."""
-        # Who is no operator learns nothing, not even whether there is such a request.
-        if not self._rules.is_operator(press.presser, press.place or Place(press.channel, "")):
-            self._wires.log("press.refused", channel=press.channel, by=str(press.presser))
-            return PressReply(PressOutcome.NOT_OPERATOR, NOT_OPERATOR)
+        stranger = unless_operator(self._rules, press, self._wires.log)
+        if stranger is not None:
+            return stranger
         return await self._wires.pairings.of_request(press.approval or "") or PressReply(PressOutcome.UNKNOWN, UNKNOWN)
 
     async def _ask(self, pairing: Pairing, place: Place) -> None:
