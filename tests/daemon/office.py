@@ -182,7 +182,6 @@ class Offices:
                 delivery=house.delivery,
                 draw=draw,
                 grant_pattern=lambda _: "make",
-                notice_once=house.delivery.notice_once,
                 wake=woken.append,
                 clock=house.clock,
                 log=house.log,

@@ -20,7 +20,7 @@ from tests.daemon.office import (
 )
 from tests.store.rows import a_turn
 from zerobot.core.approvals import ApprovalPrompt, ApprovalState, PressOutcome, PressReply, PromptLine
-from zerobot.core.envelope import Button, ButtonPress
+from zerobot.core.envelope import Button
 from zerobot.core.errors import MovedError, RefusedError, TryLaterError, UnclearError, UnreachableError
 from zerobot.core.events import TextShown
 from zerobot.core.ids import ApprovalId, TurnId
@@ -221,36 +221,6 @@ async def test_the_first_decision_counts_and_the_second_is_told_of_it(office: Of
     assert "Approved by Olga" in reply.text
     assert await office.state(approval) is ApprovalState.APPROVED
     assert set(office.woken) == {approval.conversation}  # to be woken again does no harm
-
-
-async def test_before_a_form_is_opened_one_can_ask_whether_its_press_would_count(office: Office) -> None:
-    """Whoever may not decide gets no form, nor does an operator who comes too late; asking decides nothing."""
-    approval = await office.ask()
-    press = ButtonPress(channel="fake", presser=OLGA, approval=approval.id, button=Button.DENY)
-    assert await office.desk.may_press(replace(press, presser=USER)) == PressReply(
-        PressOutcome.NOT_OPERATOR, NOT_OPERATOR
-    )
-    assert await office.desk.may_press(replace(press, approval=ApprovalId("none"))) == PressReply(
-        PressOutcome.UNKNOWN, UNKNOWN
-    )
-    assert await office.desk.may_press(press) is None
-    assert await office.state(approval) is ApprovalState.PENDING
-    await office.press(approval, OLGA)
-    late = await office.desk.may_press(press)
-    assert late is not None
-    assert late.outcome is PressOutcome.ALREADY
-    assert "Approved by Olga" in late.text
-
-
-async def test_a_form_is_not_opened_after_the_time(office: Office) -> None:
-    """An approval whose time is over counts no more, also while nobody has noticed it yet."""
-    approval = await office.ask(minutes=1)
-    office.house.clock.jump(61)
-    reply = await office.desk.may_press(
-        ButtonPress(channel="fake", presser=OLGA, approval=approval.id, button=Button.DENY)
-    )
-    assert reply is not None
-    assert reply.outcome is PressOutcome.ALREADY
 
 
 async def test_two_presses_at_once_are_one_decision(office: Office) -> None:

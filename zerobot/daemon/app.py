@@ -19,24 +19,22 @@ from zerobot.daemon.absent import declare_absent
 from zerobot.daemon.access_state import configured_bounds
 from zerobot.daemon.alarm import ObservedDatabase, StorageAlarm
 from zerobot.daemon.boxes import open_box
-from zerobot.daemon.budget import BudgetPurse
-from zerobot.daemon.budget_alarm import BudgetAlarm
 from zerobot.daemon.channel_services import channel_services
 from zerobot.daemon.clock import SystemClock
 from zerobot.daemon.control import control_socket
 from zerobot.daemon.control_handlers import control_handlers
+from zerobot.daemon.foundation import Foundation
 from zerobot.daemon.housekeeping import keep_house
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.intake import ChannelIntake
 from zerobot.daemon.logs import stderr_log
-from zerobot.daemon.parts import Foundation, Parts, build_parts
+from zerobot.daemon.parts import Parts, build_parts
 from zerobot.daemon.plugins import open_plugins
-from zerobot.daemon.routing import direct_places
 from zerobot.delivery.fence import fenced
 from zerobot.delivery.line import OpenChannel
 from zerobot.security.own_secrets import OwnSecrets
 from zerobot.security.redact import Redactor
-from zerobot.store.channel_state import DAEMON, channel_state
+from zerobot.store.channel_state import channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.state_dir import StateDir
 
@@ -135,15 +133,15 @@ async def _run(
     ):
         services = [
             group.create_task(parts.delivery.run(), name="delivery"),
-            group.create_task(parts.desk.run(), name="desk"),
+            group.create_task(parts.wards.desk.run(), name="desk"),
             group.create_task(parts.wards.doorbell.run(), name="doorbell"),
             group.create_task(parts.dispatcher.run(), name="dispatcher"),
             group.create_task(parts.lane.run(), name="commands"),
             group.create_task(keep_house(foundation, parts.books.inbox), name="housekeeping"),
             group.create_task(alarm.run(), name="storage alarm"),
         ]
-        if isinstance(parts.purse, BudgetPurse):
-            services.append(group.create_task(_budget_alarm(parts, parts.purse).run(), name="budget alarm"))
+        if parts.budget_alarm is not None:
+            services.append(group.create_task(parts.budget_alarm.run(), name="budget alarm"))
         receiving = group.create_task(parts.supervisor.run(intakes), name="channels")
         announcing = group.create_task(_announce(parts, started), name="announcing")
         await asked.wait()
@@ -155,19 +153,6 @@ async def _run(
         await parts.strays.close(STRAY_PATIENCE)
         for service in services:
             service.cancel()
-
-
-def _budget_alarm(parts: Parts, purse: BudgetPurse) -> BudgetAlarm:
-    foundation = parts.foundation
-    operators = foundation.config.settings.operators.identities
-    return BudgetAlarm(
-        purse,
-        lambda: direct_places(parts.delivery, operators),
-        parts.delivery.notice,
-        channel_state(foundation.database, DAEMON),
-        foundation.clock,
-        foundation.log,
-    )
 
 
 async def _announce(parts: Parts, started: "asyncio.Future[Parts] | None") -> None:

@@ -18,7 +18,7 @@ from zerobot.store.database import Database
 from zerobot.store.reservations import Knowledge, Reservations, Reserved, Spending, Wanted, free_again
 from zerobot.turn import notices
 from zerobot.turn.estimate import request_tokens
-from zerobot.turn.purse import UNLIMITED, BudgetError, Purse, Reservation
+from zerobot.turn.purse import BudgetError, Reservation
 
 INPUT_MARGIN = Decimal("1.5")
 """Times the estimate of a request: code and digits have fewer characters a token than the prose it is made for."""
@@ -43,12 +43,6 @@ def reservations_of(costs: Costs, database: Database, clock: Clock) -> Reservati
     """The limits over a store; None: none is set."""
     limits = limits_of(costs.settings.budget)
     return Reservations(database, clock, costs.catalogue.cost_of, limits) if limits else None
-
-
-def purse_of(costs: Costs, database: Database, clock: Clock, log: EventLog) -> Purse:
-    """The purse of a daemon."""
-    reservations = reservations_of(costs, database, clock)
-    return UNLIMITED if reservations is None else BudgetPurse(reservations, costs.catalogue.price_of, clock, log)
 
 
 @dataclass(frozen=True, slots=True)

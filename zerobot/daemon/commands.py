@@ -15,10 +15,10 @@ from zerobot.core.log import EventLog
 from zerobot.core.memory import MemoryBackend
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import DaemonAccess
+from zerobot.daemon.books import Books
 from zerobot.daemon.budget import left_text
 from zerobot.daemon.chat_commands import COMMANDS, read_command_line, refusal
 from zerobot.daemon.costs import Costs
-from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.dispatcher import Dispatcher
 from zerobot.daemon.kits import KitMaker
 from zerobot.daemon.memory_command import memory_command
@@ -26,14 +26,8 @@ from zerobot.daemon.models import Models
 from zerobot.daemon.wards import Wards
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
-from zerobot.store.audit import Audit
-from zerobot.store.conversations import Conversations
-from zerobot.store.grants import Grants
-from zerobot.store.inbox import Inbox, WaitingCommand
-from zerobot.store.pairing import Pairings
+from zerobot.store.inbox import WaitingCommand
 from zerobot.store.reservations import Reservations
-from zerobot.store.turns import Turns
-from zerobot.store.usage import UsageLog
 from zerobot.turn.summary import compact
 
 USAGE_DAYS = 30
@@ -46,25 +40,11 @@ NOT_YOURS = "Only who asked for what I am doing, or an operator, can do that."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandBooks:
-    """The parts of the store that commands look into."""
-
-    inbox: Inbox
-    turns: Turns
-    conversations: Conversations
-    grants: Grants
-    pairings: Pairings
-    usage: UsageLog
-    audit: Audit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandWires:
     """What commands act on."""
 
-    books: CommandBooks
+    books: Books
     dispatcher: Dispatcher
-    desk: ApprovalDesk
     access: DaemonAccess
     wards: Wards
     answered: Callable[[ReplyId], None]
@@ -144,7 +124,7 @@ class ChatCommands:
             return ZerobotError.user_text
 
     def _is_operator(self, envelope: InboundEnvelope) -> bool:
-        return self._wires.desk.is_operator(envelope.sender, envelope.place)
+        return self._wires.wards.desk.is_operator(envelope.sender, envelope.place)
 
     async def _may_steer(self, asked: Asked) -> bool:
         """In a group, what is under way belongs to whoever asked for it, and to operators."""
@@ -245,7 +225,7 @@ class ChatCommands:
             reason=reason.strip(),
             place=envelope.place,
         )
-        return (await self._wires.desk.press(press)).text
+        return (await self._wires.wards.press(press)).text
 
     async def _pair(self, asked: Asked) -> str:
         word, _, who = asked.rest.partition(" ")

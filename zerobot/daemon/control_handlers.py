@@ -7,7 +7,6 @@ from zerobot.core.places import Identity
 from zerobot.core.terminal import TakesTerminals
 from zerobot.daemon.control import Exchange, Handler
 from zerobot.daemon.control_wire import ControlError, Params, Result
-from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import Operation, Operations
 from zerobot.daemon.parts import Parts
 from zerobot.store.approvals import Decided
@@ -22,7 +21,7 @@ class DaemonEffects:
 
     async def decided(self, decided: Decided) -> None:
         """The prompts are settled, and the turn goes on."""
-        self._parts.desk.decided_elsewhere(decided)
+        self._parts.wards.desk.decided_elsewhere(decided)
 
     async def let_in(self, pairing: Pairing) -> None:
         """Somebody was let in and is told so."""
@@ -44,11 +43,10 @@ class DaemonEffects:
 def control_handlers(parts: Parts) -> dict[str, Handler]:
     """The methods of the control socket by name."""
     foundation = parts.foundation
-    costs = Costs(foundation.config, parts.books.usage)
     operations = Operations(
         database=foundation.database,
         effects=DaemonEffects(parts),
-        costs=costs,
+        costs=parts.costs,
         clean=lambda text: foundation.redactor.clean(foundation.own_secrets.veil(text)),
         receipt_key=foundation.state.receipt_key,
         clock=foundation.clock,

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -52,8 +52,6 @@ class DeskWires:
     """Builds the words of a prompt, open or decided."""
     grant_pattern: Callable[[Approval], str | None]
     """What "always" covers of a call; None: nothing that can be said narrowly enough."""
-    notice_once: Callable[[Place, str, ConversationId, TurnId], Awaitable[object]]
-    """(place, Markdown, conversation, turn): says something that a turn gives rise to, unless it was said since."""
     wake: Callable[[ConversationId], None]
     """A conversation's turn can go on."""
     clock: Clock
@@ -112,7 +110,7 @@ class ApprovalDesk:
 
     async def nobody(self, conversation: ConversationId, turn: TurnId, place: Place) -> None:
         """Tell a chat, once a turn, that something it wants needs an operator, and that none can be asked."""
-        await self._wires.notice_once(place, NOBODY, conversation, turn)
+        await self._wires.delivery.notice_once(place, NOBODY, conversation, turn)
 
     def look(self) -> None:
         """Approvals were stored or withdrawn: prompts are to be shown or settled."""

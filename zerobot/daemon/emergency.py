@@ -8,8 +8,8 @@ from zerobot.daemon.access_state import DaemonAccess
 from zerobot.delivery.delivery import Delivery
 from zerobot.store.conversations import Conversations
 
-FROZEN = "An operator has stopped all tools, also what was running here. I can still talk, but I cannot do anything."
-THAWED = "An operator lets tools run again, within their rules."
+STOPPED = "An operator has stopped all tools, also what was running here. I can still talk, but I cannot do anything."
+RELEASED = "An operator lets tools run again, within their rules."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class EmergencyStop:
         self.log("tools.frozen" if frozen else "tools.released", level="warning")
         for place in await self.conversations.at_work():
             if place != here:
-                await self.delivery.notice(place, FROZEN if frozen else THAWED)
+                await self.delivery.notice(place, STOPPED if frozen else RELEASED)

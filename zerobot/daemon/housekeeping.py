@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from zerobot.core.errors import StorageError
-from zerobot.daemon.parts import Foundation
+from zerobot.daemon.foundation import Foundation
 from zerobot.store.inbox import Inbox
 from zerobot.store.outbox import Outbox
 

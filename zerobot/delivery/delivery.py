@@ -122,15 +122,13 @@ class Delivery:
         """Deliver one reply that the store has queued. To be called after the commit."""
         self._look(self._find_reply(reply))
 
-    async def notice(
-        self, place: Place, text: str, *, reply_to: str = "", conversation: ConversationId | None = None
-    ) -> ReplyId:
+    async def notice(self, place: Place, text: str, reply_to: str = "") -> ReplyId:
         """Say something that belongs to no turn: stored when this returns, then sent.
 
         Raises:
             StorageError: It could not be stored; it will not be sent.
         """
-        reply = await self._bench.outbox.notice(place, text, reply_to=reply_to, conversation=conversation)
+        reply = await self._bench.outbox.notice(place, text, reply_to)
         self.reply_queued(reply)
         return reply
 

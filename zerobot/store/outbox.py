@@ -294,12 +294,10 @@ class Outbox:
         """See `drop_open_reply`."""
         return await self._database.write(partial(drop_open_reply, turn=turn))
 
-    async def notice(
-        self, place: Place, text: str, *, reply_to: str = "", conversation: ConversationId | None = None
-    ) -> ReplyId:
+    async def notice(self, place: Place, text: str, reply_to: str = "") -> ReplyId:
         """Queue a text of its own, in its own transaction; see `queue_notice`."""
         now = self._clock.now()
-        return await self._database.write(lambda db: queue_notice(db, place, text, now, reply_to, conversation))
+        return await self._database.write(lambda db: queue_notice(db, place, text, now, reply_to))
 
     async def notice_once(self, place: Place, text: str, conversation: ConversationId, turn: TurnId) -> ReplyId | None:
         """Queue a text of its own that a turn gives rise to; None: it was said since the turn began, by whomever.
