@@ -17,7 +17,7 @@ from zerobot.daemon.control_client import NoDaemonError, call
 from zerobot.daemon.control_wire import Result
 from zerobot.daemon.costs import Costs
 from zerobot.daemon.operations import NoEffects, OperationError, Operations
-from zerobot.security.own_secrets import OwnSecrets
+from zerobot.security.own_secrets import OwnSecrets, without_secrets
 from zerobot.security.redact import Redactor
 from zerobot.store.database import open_database
 from zerobot.store.state_dir import StateDir
@@ -115,7 +115,7 @@ async def _without_daemon(loaded: LoadedConfig, method: str, params: Mapping[str
                 database=database,
                 effects=NoEffects(database),
                 costs=costs,
-                clean=lambda text: redactor.clean(own.veil(text)),
+                clean=without_secrets(redactor, own),
                 receipt_key=state.receipt_key,
                 clock=clock,
             )

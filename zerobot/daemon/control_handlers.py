@@ -9,6 +9,7 @@ from zerobot.daemon.control import Exchange, Handler
 from zerobot.daemon.control_wire import ControlError, Params, Result
 from zerobot.daemon.operations import Operation, Operations
 from zerobot.daemon.parts import Parts
+from zerobot.security.own_secrets import without_secrets
 from zerobot.store.approvals import Decided
 from zerobot.store.pairing import Pairing
 
@@ -47,7 +48,7 @@ def control_handlers(parts: Parts) -> dict[str, Handler]:
         database=foundation.database,
         effects=DaemonEffects(parts),
         costs=parts.costs,
-        clean=lambda text: foundation.redactor.clean(foundation.own_secrets.veil(text)),
+        clean=without_secrets(foundation.redactor, foundation.own_secrets),
         receipt_key=foundation.state.receipt_key,
         clock=foundation.clock,
     )

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import ApprovalState
 from zerobot.core.budget import Payer, Scope
 from zerobot.core.clock import Clock
 from zerobot.core.errors import ZerobotError
@@ -19,22 +19,32 @@ from zerobot.core.ids import ApprovalId, ConversationId, TurnId
 from zerobot.core.places import Identity
 from zerobot.daemon.access_state import FROZEN
 from zerobot.daemon.budget import reservations_of, standing
-from zerobot.daemon.control_wire import ControlError, Params, Result
+from zerobot.daemon.control_wire import Params, Result
 from zerobot.daemon.costs import Costs
+from zerobot.daemon.operation_forms import (
+    approval_form,
+    entry_form,
+    flag_of,
+    grant_form,
+    number_of,
+    odd_request,
+    pairing_form,
+    session_form,
+    text_of,
+    usage_form,
+    what_happened,
+)
 from zerobot.daemon.receipts import check_receipt
 from zerobot.daemon.routing import CLI
 from zerobot.memory.operations import MemoryOperations
 from zerobot.providers.catalogue import cost_text
-from zerobot.security.access import grant_text
-from zerobot.security.own_secrets import cleaned
-from zerobot.security.prompt import withdrawal_text
 from zerobot.store.approvals import Approvals, Decided
-from zerobot.store.audit import Audit, AuditEntry, AuditFilter
+from zerobot.store.audit import Audit, AuditFilter
 from zerobot.store.backup import backup
 from zerobot.store.channel_state import DAEMON, StoredChannelState
-from zerobot.store.conversations import MAX_ID, Conversations, ConversationSummary
+from zerobot.store.conversations import Conversations, ConversationSummary
 from zerobot.store.database import Database
-from zerobot.store.grants import GrantRecord, Grants
+from zerobot.store.grants import Grants
 from zerobot.store.memory import SqliteMemory
 from zerobot.store.pairing import Pairing, Pairings
 from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
@@ -120,7 +130,7 @@ class Operations:
 
     def table(self) -> dict[str, Operation]:
         """The operations by the names under which they are asked for."""
-        return {
+        at_once = {
             "status": self._status,
             "approvals.list": self._approvals,
             "approvals.decide": self._decide,
@@ -128,8 +138,6 @@ class Operations:
             "pair.approve": self._pair,
             "pair.revoke": self._unpair,
             "sessions.list": self._sessions,
-            "sessions.show": self._session,
-            "sessions.export": self._export,
             "sessions.reset": self._reset,
             "grants.list": self._grants,
             "grants.revoke": self._revoke,
@@ -144,8 +152,10 @@ class Operations:
             "freeze": self._freeze,
             "backup": self._backup,
         }
+        by_items: dict[str, Operation] = {"sessions.show": self._session, "sessions.export": self._export}
+        return {name: _at_once(work) for name, work in at_once.items()} | by_items
 
-    async def _status(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002 - one signature for all
+    async def _status(self, params: Params) -> Result:  # noqa: ARG002 - one signature for all
         frozen = await StoredChannelState(self.database, DAEMON).get(FROZEN) == "yes"
         return {"version": version("zerobot"), "frozen": frozen, "budget": await self._budget()}
 
@@ -157,80 +167,80 @@ class Operations:
         nobody = Payer(turn=TurnId(""), conversation=ConversationId(0), channel="", asker=CLI)
         return [standing(each) for each in await reservations.spendings(nobody) if each.scope is Scope.DAY]
 
-    async def _approvals(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _approvals(self, params: Params) -> Result:  # noqa: ARG002
         now = self.clock.now()
         pending = await Approvals(self.database, self.clock).pending()
-        return {"approvals": [_approval(each, self.clean) for each in pending if each.expires_at > now]}
+        return {"approvals": [approval_form(each, self.clean) for each in pending if each.expires_at > now]}
 
-    async def _decide(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _decide(self, params: Params) -> Result:
         approvals = Approvals(self.database, self.clock)
-        ident, approve = _text(params, "id"), _flag(params, "approve")
-        reason = _text(params, "reason", default="")
+        ident, approve = text_of(params, "id"), flag_of(params, "approve")
+        reason = text_of(params, "reason", default="")
         found = await approvals.by_code(ident) or await approvals.get(ApprovalId(ident))
         if found is None:
             raise OperationError(f"there is no approval {ident}; see: zerobot approvals list")
         state = ApprovalState.APPROVED if approve else ApprovalState.DENIED
         decided = await approvals.decide(found.id, state, CLI, "", reason, self.clock.now())
         if decided is None or not decided.won:
-            raise OperationError(f"too late: {_what_happened(found if decided is None else decided.approval)}")
+            raise OperationError(f"too late: {what_happened(found if decided is None else decided.approval)}")
         await self.effects.decided(decided)
         return {"state": decided.approval.state.value, "tool": found.tool, "code": found.code}
 
-    async def _pairings(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _pairings(self, params: Params) -> Result:  # noqa: ARG002
         pairings = Pairings(self.database, self.clock)
         handles = [
             {"channel": each.channel, "handle": each.handle, "identity": str(each.identity)}
             for each in await pairings.handles()
         ]
-        return {"pairings": [_pairing(each) for each in await pairings.list()], "handles": handles}
+        return {"pairings": [pairing_form(each) for each in await pairings.list()], "handles": handles}
 
-    async def _pair(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        pairing = await Pairings(self.database, self.clock).approve(_text(params, "code"), CLI, self.clock.now())
+    async def _pair(self, params: Params) -> Result:
+        pairing = await Pairings(self.database, self.clock).approve(text_of(params, "code"), CLI, self.clock.now())
         if pairing is None:
             raise OperationError(
                 "that code is wrong, used or older than an hour, or too many wrong ones were typed lately; "
                 "see: zerobot pair list"
             )
         await self.effects.let_in(pairing)
-        return _pairing(pairing)
+        return pairing_form(pairing)
 
-    async def _unpair(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        text = _text(params, "identity")
+    async def _unpair(self, params: Params) -> Result:
+        text = text_of(params, "identity")
         try:
             identity = Identity.parse(text)
         except ValueError as error:
-            raise _odd(str(error)) from None
+            raise odd_request(str(error)) from None
         channels = await Pairings(self.database, self.clock).revoke(identity, CLI)
         await self.effects.shut_out(identity, channels)
         if not channels:
             raise OperationError(f"{identity} was not let in by pairing or by a name; see: zerobot pair list")
         return {"identity": str(identity), "channels": channels}
 
-    async def _sessions(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        return {"sessions": [_session(each) for each in await Conversations(self.database).list()]}
+    async def _sessions(self, params: Params) -> Result:  # noqa: ARG002
+        return {"sessions": [session_form(each) for each in await Conversations(self.database).list()]}
 
     async def _session(self, params: Params, send: SendItem) -> Result:
         """A conversation and the last of what was said in it, each message an item."""
-        last = _number(params, "last", default=20)
+        last = number_of(params, "last", default=20)
         found = await self._find(params)
         for message in await Conversations(self.database).export(found.conversation.id, last):
             await send(message)
-        return _session(found)
+        return session_form(found)
 
     async def _export(self, params: Params, send: SendItem) -> Result:
         """All that was said in a conversation, each message an item."""
         found = await self._find(params)
         for message in await Conversations(self.database).export(found.conversation.id):
             await send(message)
-        return _session(found)
+        return session_form(found)
 
-    async def _reset(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _reset(self, params: Params) -> Result:
         found = await self._find(params)
         conversation = found.conversation.id
         await Conversations(self.database).reset(conversation)
         await Audit(self.database, self.clock).note(str(CLI), "session.reset", str(conversation))
         await self.effects.reset(conversation)
-        return _session(found)
+        return session_form(found)
 
     async def _find(self, params: Params) -> ConversationSummary:
         """The conversation that is meant: by its id, or by its chat as the list shows it, if that has only one."""
@@ -242,21 +252,21 @@ class Operations:
                 ids = ", ".join(str(each.conversation.id) for each in found)
                 raise OperationError(f"{chat} has several conversations; name one by its id: {ids}")
         else:
-            ident = _number(params, "id")
+            ident = number_of(params, "id")
             found = await conversations.list(ConversationId(ident))
             chat = str(ident)
         if not found:
             raise OperationError(f"there is no conversation {chat}; see: zerobot sessions list")
         return found[0]
 
-    async def _grants(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _grants(self, params: Params) -> Result:  # noqa: ARG002
         now = self.clock.now()
         records = await Grants(self.database, self.clock).list()
         active = [each for each in records if each.revoked_at is None and each.expires_at > now]
-        return {"grants": [_grant(each) for each in active]}
+        return {"grants": [grant_form(each) for each in active]}
 
-    async def _revoke(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        ident = _number(params, "id")
+    async def _revoke(self, params: Params) -> Result:
+        ident = number_of(params, "id")
         if not await Grants(self.database, self.clock).revoke(ident, CLI):
             raise OperationError(f"there is no grant {ident}, or it is revoked; see: zerobot grants list")
         return {"id": ident}
@@ -267,30 +277,30 @@ class Operations:
         backend = SqliteMemory(self.database, self.clock)
         return MemoryOperations(backend=backend, audit=Audit(self.database, self.clock))
 
-    async def _memories(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        owner, superseded = _text(params, "owner", default=""), _flag(params, "all", default=False)
+    async def _memories(self, params: Params) -> Result:
+        owner, superseded = text_of(params, "owner", default=""), flag_of(params, "all", default=False)
         return {"memories": list(await self._memory.list(owner, superseded=superseded))}
 
-    async def _search_memory(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        found = await self._memory.search(_text(params, "text"), _text(params, "owner", default=""))
+    async def _search_memory(self, params: Params) -> Result:
+        found = await self._memory.search(text_of(params, "text"), text_of(params, "owner", default=""))
         return {"memories": list(found)}
 
-    async def _forget(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        return await self._memory.forget(_number(params, "id"), CLI)
+    async def _forget(self, params: Params) -> Result:
+        return await self._memory.forget(number_of(params, "id"), CLI)
 
-    async def _restore(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        return await self._memory.restore(_number(params, "id"), CLI)
+    async def _restore(self, params: Params) -> Result:
+        return await self._memory.restore(number_of(params, "id"), CLI)
 
-    async def _remember(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        owner, key, text = (_text(params, name) for name in ("owner", "key", "text"))
+    async def _remember(self, params: Params) -> Result:
+        owner, key, text = (text_of(params, name) for name in ("owner", "key", "text"))
         return await self._memory.add(owner, key, text, CLI)
 
-    async def _usage(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
+    async def _usage(self, params: Params) -> Result:
         names = params.get("by", [])
         if not isinstance(names, list) or any(name not in set(UsageBy) for name in names):
-            raise _odd(f"usage goes by: {', '.join(UsageBy)}")
+            raise odd_request(f"usage goes by: {', '.join(UsageBy)}")
         now = self.clock.now()
-        since = now - timedelta(days=_number(params, "days", default=30, most=MOST_DAYS))
+        since = now - timedelta(days=number_of(params, "days", default=30, most=MOST_DAYS))
         by = [UsageBy(name) for name in names]
         totals = await UsageLog(self.database).totals(by, since=since, until=now)
         return {
@@ -301,142 +311,38 @@ class Operations:
         }
 
     def _total(self, by: list[UsageBy], calls: UsageTotal) -> dict[str, object]:
-        return {**_counted(by, calls), "cost": cost_text(self.costs.of_calls(calls))}
+        return {**usage_form(by, calls), "cost": cost_text(self.costs.of_calls(calls))}
 
-    async def _audit(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        days = _number(params, "days", default=MOST_DAYS, most=MOST_DAYS)
+    async def _audit(self, params: Params) -> Result:
+        days = number_of(params, "days", default=MOST_DAYS, most=MOST_DAYS)
         only = AuditFilter(
-            who=_text(params, "who", default=""),
-            action=_text(params, "did", default=""),
+            who=text_of(params, "who", default=""),
+            action=text_of(params, "did", default=""),
             since=self.clock.now() - timedelta(days=days),
         )
-        found = await Audit(self.database, self.clock).latest(_number(params, "limit", default=50), only)
-        return {"entries": [_entry(each) for each in found]}
+        found = await Audit(self.database, self.clock).latest(number_of(params, "limit", default=50), only)
+        return {"entries": [entry_form(each) for each in found]}
 
-    async def _receipt(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        return await check_receipt(self.database, self.receipt_key, _text(params, "receipt"))
+    async def _receipt(self, params: Params) -> Result:
+        return await check_receipt(self.database, self.receipt_key, text_of(params, "receipt"))
 
-    async def _freeze(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        frozen = _flag(params, "frozen")
+    async def _freeze(self, params: Params) -> Result:
+        frozen = flag_of(params, "frozen")
         await self.effects.freeze(frozen=frozen)
         await Audit(self.database, self.clock).note(str(CLI), "freeze" if frozen else "unfreeze", "tools")
         return {"frozen": frozen}
 
-    async def _backup(self, params: Params, send: SendItem) -> Result:  # noqa: ARG002
-        path = Path(_text(params, "path"))
+    async def _backup(self, params: Params) -> Result:
+        path = Path(text_of(params, "path"))
         if not path.is_absolute():
-            raise _odd(f"{path} is no absolute path")
+            raise odd_request(f"{path} is no absolute path")
         return {"path": str(path), "bytes": await backup(self.database, path)}
 
 
-def _odd(text: str) -> ControlError:
-    """What a request is answered whose parameters make no sense: whoever wrote it has to change it."""
-    return ControlError("bad_request", text)
+def _at_once(work: Callable[[Params], Awaitable[Result]]) -> Operation:
+    """An operation that has nothing to send before its result."""
 
+    async def operation(params: Params, send: SendItem) -> Result:  # noqa: ARG001 - the shape of the others
+        return await work(params)
 
-def _text(params: Params, key: str, *, default: str | None = None) -> str:
-    value = params.get(key, default)
-    if not isinstance(value, str):
-        raise _odd(f"{key} is missing or no text")
-    return value
-
-
-def _number(params: Params, key: str, *, default: int | None = None, most: int = MAX_ID) -> int:
-    value = params.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= most:
-        raise _odd(f"{key} is missing or no number from 1 to {most}")
-    return value
-
-
-def _flag(params: Params, key: str, *, default: bool | None = None) -> bool:
-    value = params.get(key, default)
-    if not isinstance(value, bool):
-        raise _odd(f"{key} is missing or neither true nor false")
-    return value
-
-
-def _approval(approval: Approval, clean: Callable[[str], str]) -> dict[str, object]:
-    return {
-        "code": approval.code,
-        "tool": approval.tool,
-        "arguments": cleaned(dict(approval.arguments), clean),
-        "does": clean(approval.description),
-        "why": clean(approval.why),
-        "asked_by": str(approval.asker),
-        "chat": str(approval.place),
-        "requested_at": approval.requested_at.isoformat(timespec="seconds"),
-        "expires_at": approval.expires_at.isoformat(timespec="seconds"),
-    }
-
-
-def _entry(entry: AuditEntry) -> dict[str, object]:
-    return {
-        "at": entry.at.isoformat(timespec="seconds"),
-        "by": entry.actor,
-        "did": entry.action,
-        "to": entry.subject,
-        "asked_by": entry.asked_by,
-        "rule": entry.rule,
-        "digest": entry.digest,
-        "outcome": entry.outcome,
-        "reason": withdrawal_text(entry.reason),
-    }
-
-
-def _what_happened(approval: Approval) -> str:
-    if approval.state is ApprovalState.PENDING:
-        return "its time is over"
-    by = f" by {approval.decided_by}" if approval.decided_by else ""
-    return f"it was {approval.state}{by}"
-
-
-def _pairing(pairing: Pairing) -> dict[str, object]:
-    return {
-        "channel": pairing.channel,
-        "identity": str(pairing.identity),
-        "name": pairing.name,
-        "state": pairing.state,
-        "code": pairing.code,
-        "expires_at": pairing.expires_at.isoformat(timespec="seconds") if pairing.expires_at else "",
-    }
-
-
-def _session(summary: ConversationSummary) -> dict[str, object]:
-    conversation = summary.conversation
-    return {
-        "id": conversation.id,
-        "chat": str(conversation.key.place),
-        "sender": conversation.key.sender,
-        "state": summary.state,
-        "messages": summary.messages,
-        "waiting": summary.waiting,
-        "model": conversation.model,
-        "last_activity": summary.last_activity.isoformat(timespec="seconds"),
-    }
-
-
-def _grant(record: GrantRecord) -> dict[str, object]:
-    return {
-        "id": record.grant.id,
-        "chat": str(record.place),
-        "tool": record.grant.tool,
-        "pattern": record.grant.pattern,
-        "covers": grant_text(record.grant.tool, record.grant.pattern),
-        "granted_by": record.grant.granted_by,
-        "expires_at": record.expires_at.isoformat(timespec="seconds"),
-    }
-
-
-def _counted(by: list[UsageBy], total: UsageTotal) -> dict[str, object]:
-    keys = {str(name): value for name, value in zip(by, total.key, strict=True)}
-    return {
-        **keys,
-        "model": total.model,
-        "calls": total.calls,
-        "failed": total.failed,
-        "unreported": total.unreported,
-        "input_tokens": total.usage.input_tokens,
-        "output_tokens": total.usage.output_tokens,
-        "cache_read_tokens": total.usage.cache_read_tokens,
-        "cache_write_tokens": total.usage.cache_write_tokens,
-    }
+    return operation

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from zerobot.security.redact import forms_of, one_of
+from zerobot.security.redact import Redactor, forms_of, one_of
 
 DIGEST_DIGITS = 8
 
@@ -36,6 +36,11 @@ class OwnSecrets:
     def veil(self, text: str) -> str:
         """Put the key, the length and a digest of each secret in its place; what stands around it is kept."""
         return text if self._pattern is None else self._pattern.sub(lambda match: self._names[match[0]][1], text)
+
+
+def without_secrets(redactor: Redactor, own: OwnSecrets) -> Callable[[str], str]:
+    """What takes secrets out of texts. Its own the daemon tells by their keys, so they go before all are masked."""
+    return lambda text: redactor.clean(own.veil(text))
 
 
 def cleaned(value: object, clean: Callable[[str], str]) -> object:

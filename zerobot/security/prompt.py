@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine
 from zerobot.security.access import GRANT_LIFE
-from zerobot.security.own_secrets import OwnSecrets
+from zerobot.security.own_secrets import OwnSecrets, without_secrets
 from zerobot.security.redact import MASK, Redactor
 from zerobot.security.visible import escape, is_hidden, lookalikes, one_line
 
@@ -60,10 +60,7 @@ def approval_prompt(
         now: UTC, for the time that is left.
         own: Tells the daemon's own secrets by their keys, so that an operator knows which would be given away.
     """
-
-    def clean(text: str) -> str:
-        return redactor.clean(own.veil(text))
-
+    clean = without_secrets(redactor, own)
     approval = _cleaned(approval, clean)
     arguments = [_Argument(clean(name), clean(_text_of(value))) for name, value in approval.arguments.items()]
     shown, cut = _argument_lines(arguments)
