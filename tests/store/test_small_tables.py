@@ -3,6 +3,7 @@
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from zerobot.store.backup import backup
 from zerobot.store.channel_state import channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.grants import Grants
-from zerobot.store.usage import ModelCallRow, UsageBy, UsageLog, record
+from zerobot.store.usage import ModelCallRow, UsageBy, UsageFilter, UsageLog, record
 from zerobot.testing.clock import ManualClock
 
 WEEK_LATER = NOW + timedelta(days=7)
@@ -86,20 +87,20 @@ async def test_usage_is_summed_by_what_is_asked(database: Database) -> None:
     await spend(database, 0, day=1, model="main/big", reported=False)
     await spend(database, 1000, day=9)
 
-    by_day = await log.totals([UsageBy.DAY], since=NOW, until=WEEK_LATER)
+    by_day = await log.totals([UsageBy.DAY], UsageFilter(since=NOW, until=WEEK_LATER))
     assert [(total.key, total.model, total.usage.input_tokens) for total in by_day] == [
         (("2026-01-05",), "main/small", 15),
         (("2026-01-06",), "main/big", 100),
     ]
     assert [(total.calls, total.failed, total.unreported) for total in by_day] == [(2, 1, 0), (2, 0, 1)]
     assert by_day[0].usage == Usage(input_tokens=15, output_tokens=2, cache_read_tokens=4, cache_write_tokens=6)
-    by_user = await log.totals([UsageBy.CHANNEL, UsageBy.USER], since=NOW, until=WEEK_LATER)
+    by_user = await log.totals([UsageBy.CHANNEL, UsageBy.USER], UsageFilter(since=NOW, until=WEEK_LATER))
     assert [(total.key, total.usage.input_tokens) for total in by_user] == [
         (("pigeon", str(ANN)), 100),
         (("pigeon", str(ANN)), 10),
         (("pigeon", str(BOB)), 5),
     ]
-    assert [total.key for total in await log.totals([UsageBy.MODEL], since=NOW, until=WEEK_LATER)] == [
+    assert [total.key for total in await log.totals([UsageBy.MODEL], UsageFilter(since=NOW, until=WEEK_LATER))] == [
         ("main/big",),
         ("main/small",),
     ]
@@ -111,11 +112,12 @@ async def test_usage_of_one_person_or_turn(database: Database) -> None:
     await spend(database, 10)
     await spend(database, 5, asker=BOB)
     await spend(database, 7, day=1)
-    assert [total.usage.input_tokens for total in await log.totals([], since=NOW, until=WEEK_LATER, asker=ANN)] == [17]
-    assert [
-        total.usage.input_tokens for total in await log.totals([], since=NOW, until=WEEK_LATER, turn=TurnId("t1"))
-    ] == [7]
-    assert await log.totals([], since=NOW, until=WEEK_LATER, asker=OPERATOR) == []
+    week = UsageFilter(since=NOW, until=WEEK_LATER)
+    (anns,) = await log.totals([], replace(week, asker=ANN))
+    assert anns.usage.input_tokens == 17
+    (one_turn,) = await log.totals([], replace(week, turn=TurnId("t1")))
+    assert one_turn.usage.input_tokens == 7
+    assert await log.totals([], replace(week, asker=OPERATOR)) == []
 
 
 async def test_the_audit_trail_is_newest_first(database: Database, clock: ManualClock) -> None:

@@ -28,6 +28,7 @@ from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
 from zerobot.store.inbox import WaitingCommand
 from zerobot.store.reservations import Reservations
+from zerobot.store.usage import UsageFilter
 from zerobot.turn.summary import compact
 
 USAGE_DAYS = 30
@@ -156,8 +157,8 @@ class ChatCommands:
 
     async def _usage(self, asked: Asked) -> str:
         now = self._wires.clock.now()
-        since = now - timedelta(days=USAGE_DAYS)
-        totals = await self._wires.books.usage.totals((), since=since, until=now, asker=asked.envelope.sender)
+        own = UsageFilter(since=now - timedelta(days=USAGE_DAYS), until=now, asker=asked.envelope.sender)
+        totals = await self._wires.books.usage.totals((), own)
         lines = [
             f"- `{each.model}`: {each.usage.input_tokens:,} tokens in, {each.usage.output_tokens:,} out, "
             f"{each.calls} calls, {cost_text(self._wires.costs.of_calls(each))}"

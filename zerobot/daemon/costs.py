@@ -8,7 +8,7 @@ from zerobot.config.schema import DEMO, BudgetSettings, ModelTable, Settings
 from zerobot.core.budget import Scope
 from zerobot.core.ids import TurnId
 from zerobot.providers.catalogue import Catalogue, cost_text, shipped, total
-from zerobot.store.usage import UsageLog, UsageTotal
+from zerobot.store.usage import UsageFilter, UsageLog, UsageTotal
 
 
 def catalogue_of(config: LoadedConfig) -> Catalogue:
@@ -65,5 +65,5 @@ class Costs:
 
     async def of_turn(self, turn: TurnId) -> str:
         """The price of a turn as text: `$0.0046`, or `unpriced`."""
-        calls = await self._usage.totals((), turn=turn)
+        calls = await self._usage.totals((), UsageFilter(turn=turn))
         return cost_text(total(self.of_calls(each) for each in calls))

@@ -47,7 +47,7 @@ from zerobot.store.database import Database
 from zerobot.store.grants import Grants
 from zerobot.store.memory import SqliteMemory
 from zerobot.store.pairing import Pairing, Pairings
-from zerobot.store.usage import UsageBy, UsageLog, UsageTotal
+from zerobot.store.usage import UsageBy, UsageFilter, UsageLog, UsageTotal
 
 MOST_DAYS = 36_500
 """How far back one can ask."""
@@ -302,7 +302,7 @@ class Operations:
         now = self.clock.now()
         since = now - timedelta(days=number_of(params, "days", default=30, most=MOST_DAYS))
         by = [UsageBy(name) for name in names]
-        totals = await UsageLog(self.database).totals(by, since=since, until=now)
+        totals = await UsageLog(self.database).totals(by, UsageFilter(since=since, until=now))
         return {
             "since": since.isoformat(timespec="seconds"),
             "by": names,

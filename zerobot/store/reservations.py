@@ -12,7 +12,7 @@ from zerobot.core.ids import ReservationId
 from zerobot.core.usage import Usage
 from zerobot.store.columns import stamp
 from zerobot.store.database import Database
-from zerobot.store.usage import from_micro, to_micro, totals
+from zerobot.store.usage import UsageFilter, from_micro, to_micro, totals
 
 PriceOf = Callable[[str, Usage], Decimal | None]
 """What tokens of a model (PROVIDER/MODEL) cost in USD; None when its price is not known."""
@@ -140,13 +140,12 @@ class Reservations:
         self, db: sqlite3.Connection, scope: Scope, payer: Payer, now: datetime, knowledge: Knowledge
     ) -> Spending:
         spent = under_way = Decimal(0)
-        for total in totals(
-            db,
-            (),
+        only = UsageFilter(
             since=None if scope is Scope.TURN else day_of(now),
             asker=payer.asker if scope is Scope.USER else None,
             turn=payer.turn if scope is Scope.TURN else None,
-        ):
+        )
+        for total in totals(db, (), only):
             spent += (self._price(total.model, total.usage) or 0) + total.held
         for row in db.execute("SELECT id, turn_id, asker, amount FROM reservations"):
             if (scope is Scope.TURN and row["turn_id"] != payer.turn) or (

@@ -66,6 +66,22 @@ class UsageTotal:
     """USD that count as spent for the unreported calls, as far as money was kept for them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageFilter:
+    """Which model calls are wanted. Empty: all."""
+
+    since: datetime | None = None
+    """UTC; that moment included."""
+    until: datetime | None = None
+    """UTC; that moment left out."""
+    asker: Identity | None = None
+    """Only what this person's turns cost."""
+    turn: TurnId | None = None
+    """Only what this turn cost."""
+
+
+ALL = UsageFilter()
+
 _MICRO = 1_000_000
 _INSERT = """
     INSERT INTO model_calls (turn_id, conversation_id, channel, asker, model, purpose, failed, reported,
@@ -140,21 +156,13 @@ def record_left(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM reservations")
 
 
-def totals(
-    db: sqlite3.Connection,
-    by: Sequence[UsageBy],
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    asker: Identity | None = None,
-    turn: TurnId | None = None,
-) -> list[UsageTotal]:
-    """See `UsageLog.totals`; what is None chooses nothing."""
+def totals(db: sqlite3.Connection, by: Sequence[UsageBy], only: UsageFilter = ALL) -> list[UsageTotal]:
+    """See `UsageLog.totals`."""
     values = {
-        "at >= ?": None if since is None else stamp(since),
-        "at < ?": None if until is None else stamp(until),
-        "asker = ?": None if asker is None else str(asker),
-        "turn_id = ?": turn,
+        "at >= ?": None if only.since is None else stamp(only.since),
+        "at < ?": None if only.until is None else stamp(only.until),
+        "asker = ?": None if only.asker is None else str(only.asker),
+        "turn_id = ?": only.turn,
     }
     chosen = {condition: value for condition, value in values.items() if value is not None}
     keys = "".join(f"{_GROUPS[each]}, " for each in by)
@@ -168,25 +176,14 @@ class UsageLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def totals(
-        self,
-        by: Sequence[UsageBy],
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        asker: Identity | None = None,
-        turn: TurnId | None = None,
-    ) -> list[UsageTotal]:
-        """Sum the model calls in `since <= at < until`, in the order of the groups' keys.
+    async def totals(self, by: Sequence[UsageBy], only: UsageFilter = ALL) -> list[UsageTotal]:
+        """Sum model calls, in the order of the groups' keys.
 
         Args:
             by: What to group by beside the model; may be empty.
-            since: UTC; None: from the first.
-            until: UTC; None: to the last.
-            asker: Only what this person's turns cost.
-            turn: Only what this turn cost.
+            only: Which of them.
         """
-        return await self._database.read(lambda db: totals(db, by, since=since, until=until, asker=asker, turn=turn))
+        return await self._database.read(lambda db: totals(db, by, only))
 
 
 def _total(row: sqlite3.Row, keys: int) -> UsageTotal:
