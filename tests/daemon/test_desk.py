@@ -19,7 +19,7 @@ from tests.daemon.office import (
     Offices,
 )
 from tests.store.rows import a_turn
-from zerobot.core.approvals import ApprovalPrompt, ApprovalState, PressOutcome, PressReply, PromptLine
+from zerobot.core.approvals import ApprovalPrompt, ApprovalState, PressOutcome, PressReply, PromptLine, Withdrawal
 from zerobot.core.envelope import Button
 from zerobot.core.errors import MovedError, RefusedError, TryLaterError, UnclearError, UnreachableError
 from zerobot.core.events import TextShown
@@ -389,7 +389,9 @@ async def test_what_is_withdrawn_loses_its_buttons(office: Office) -> None:
     """A new message superseded the request: the prompt says so."""
     approval = await office.ask()
     now = office.house.clock.now()
-    await office.house.database.write(lambda db: approval_rows.cancel_open(db, approval.turn, "superseded", now))
+    await office.house.database.write(
+        lambda db: approval_rows.cancel_open(db, approval.turn, Withdrawal.SUPERSEDED, now)
+    )
     office.desk.look()
     await office.house.clock.advance(5)
     (body,) = office.channel.messages[OLGAS].values()

@@ -164,6 +164,7 @@ def test_an_open_prompt_says_what_always_would_allow() -> None:
         ("superseded", "something else was written meanwhile"),
         ("stopped", "the turn was stopped"),
         ("unreachable", "nobody can be asked"),
+        ("failed", "the turn failed"),
     ],
 )
 def test_what_the_daemon_withdrew_is_told_in_words(reason: str, words: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.rows import ANN, BOB, NOW, OPERATOR, PLACE, a_turn, an_approval
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.ids import ApprovalId, TurnId
 from zerobot.core.places import Identity, Place
 from zerobot.store.approvals import Approvals, Decided, PromptState, cancel_open, of_turn
@@ -129,7 +129,7 @@ async def test_a_superseded_turn_withdraws_what_is_open(approvals: Approvals, da
     """Cancelling ends pending approvals only, and a press after it is lost."""
     open_one, decided = [await an_approval(database, turn) for _ in range(2)]
     await approve(approvals, decided)
-    cancelled = await database.write(lambda db: cancel_open(db, turn, "superseded", SOON))
+    cancelled = await database.write(lambda db: cancel_open(db, turn, Withdrawal.SUPERSEDED, SOON))
     assert cancelled == [open_one.id]
     lost = await approvals.decide(open_one.id, APPROVED, OPERATOR, "", "", SOON)
     assert lost is not None

@@ -10,7 +10,7 @@ import pytest
 
 from tests.store.rows import ANN, PLACE, envelope
 from zerobot.core.admission import Admission
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.envelope import Attachment, InboundEnvelope, Quote
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, ReplyId, new_code
@@ -284,13 +284,13 @@ async def test_an_album_ends_a_pause_only_when_it_is_whole(journal: Journal) -> 
 
 async def test_a_paused_turn_can_be_taken_to_end_it(journal: Journal) -> None:
     """A23: what it asked for is withdrawn; a conversation that is not paused gives nothing."""
-    assert await journal.turns.take_paused(journal.conversation, "stopped") is None
+    assert await journal.turns.take_paused(journal.conversation, Withdrawal.STOPPED) is None
     turn, _ = await journal.pauses()
-    taken = await journal.turns.take_paused(journal.conversation, "stopped")
+    taken = await journal.turns.take_paused(journal.conversation, Withdrawal.STOPPED)
     assert taken is not None
     withdrawn = await journal.turns.approvals(turn.id)
     assert (taken.id, [each.reason for each in withdrawn]) == (turn.id, ["stopped"])
-    assert await journal.turns.take_paused(journal.conversation, "stopped") is None
+    assert await journal.turns.take_paused(journal.conversation, Withdrawal.STOPPED) is None
 
 
 async def test_a_crash_is_counted_for_running_turns_only(journal: Journal, second: Journal) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.errors import ProviderError
 from zerobot.core.events import ApprovalsRequested, StopReason
 from zerobot.core.ids import ApprovalId
@@ -394,8 +394,10 @@ async def test_the_time_to_decide_begins_when_it_is_asked(house: House) -> None:
     assert asked.expires_at - house.clock.now() == house.settings.approval_timeout
 
 
-@pytest.mark.parametrize(("why", "code"), [("gone", ResultCode.NOT_RUN), ("unreachable", ResultCode.BLOCKED)])
-async def test_a_call_whose_request_was_withdrawn_did_not_run(house: House, why: str, code: ResultCode) -> None:
+@pytest.mark.parametrize(
+    ("why", "code"), [(Withdrawal.FAILED, ResultCode.NOT_RUN), (Withdrawal.UNREACHABLE, ResultCode.BLOCKED)]
+)
+async def test_a_call_whose_request_was_withdrawn_did_not_run(house: House, why: Withdrawal, code: ResultCode) -> None:
     """A13: a pause that goes on without a decision gives its call a result that says so, before the model is asked."""
     # Seen to fail with: every withdrawn request taken for one without an operator (A13).
     house.model.answers(step(calls=[call("echo", "c1", text="a"), call("sup", "c2", x="1")]), says("ok"))

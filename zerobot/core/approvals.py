@@ -20,6 +20,18 @@ class ApprovalState(StrEnum):
     """Superseded by a new message, stopped, or withdrawn; `reason` says which."""
 
 
+class Withdrawal(StrEnum):
+    """Why the daemon itself ends an approval that nobody has decided; the store keeps it as the approval's reason."""
+
+    SUPERSEDED = "superseded"
+    """Something else was written meanwhile."""
+    STOPPED = "stopped"
+    UNREACHABLE = "unreachable"
+    """No operator can be asked."""
+    FAILED = "failed"
+    """The turn broke while it asked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """A row of the store: what is asked, and what became of it."""
@@ -57,6 +69,7 @@ class Approval:
     decided_by_name: str = ""
     decided_at: datetime | None = None
     reason: str = ""
+    """What the operator said about it; of a cancelled one, a `Withdrawal`."""
 
 
 class PressOutcome(StrEnum):

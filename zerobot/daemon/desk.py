@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from zerobot.core.access import Grant
-from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply
+from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressOutcome, PressReply, Withdrawal
 from zerobot.core.channel import SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import Button, ButtonPress
@@ -266,7 +266,7 @@ class ApprovalDesk:
         now = self._wires.clock.now()
 
         def withdraw(db: sqlite3.Connection) -> list[Approval]:
-            ended = set(approval_rows.cancel_open(db, approval.turn, "unreachable", now))
+            ended = set(approval_rows.cancel_open(db, approval.turn, Withdrawal.UNREACHABLE, now))
             return [each for each in approval_rows.of_turn(db, approval.turn) if each.id in ended]
 
         withdrawn = await self._patience.stored(lambda: self._wires.database.write(withdraw))

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from zerobot.core.approvals import Withdrawal
 from zerobot.core.clock import Clock
 from zerobot.core.errors import StorageError
 from zerobot.core.ids import ConversationId, InboxId, TurnId
@@ -102,7 +103,7 @@ class Dispatcher:
             signal = self._running.get(conversation)
             if signal is not None:
                 return signal.request(StopCause.USER)
-            taken = await self._wires.turns.take_paused(conversation, "stopped")
+            taken = await self._wires.turns.take_paused(conversation, Withdrawal.STOPPED)
             if taken is None:
                 return False
             stopped = self._running[conversation] = StopSignal()

@@ -6,11 +6,11 @@ for a line of the prompt itself. What does not fit goes whole into an attached f
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine
+from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PromptLine, Withdrawal
 from zerobot.security.access import GRANT_LIFE
 from zerobot.security.own_secrets import OwnSecrets, without_secrets
 from zerobot.security.redact import MASK, Redactor
@@ -29,10 +29,11 @@ _LATIN = re.compile("[A-Za-z]")
 _GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
 _HOST = re.compile(r"://(?:[^/\s@]*@)?([^/\s:@?#\"']+)")
 
-_WITHDRAWN = {
-    "superseded": "something else was written meanwhile",
-    "stopped": "the turn was stopped",
-    "unreachable": "nobody can be asked",
+_WITHDRAWN: Mapping[str, str] = {
+    Withdrawal.SUPERSEDED: "something else was written meanwhile",
+    Withdrawal.STOPPED: "the turn was stopped",
+    Withdrawal.UNREACHABLE: "nobody can be asked",
+    Withdrawal.FAILED: "the turn failed",
 }
 """The words in which the daemon withdraws a request, for people."""
 

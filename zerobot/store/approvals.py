@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, TurnId, new_code
 from zerobot.core.places import Identity, Place
@@ -203,9 +203,9 @@ def count_pending(db: sqlite3.Connection, asker: Identity) -> int:
     return int(db.execute(_COUNT_PENDING, {"asker": str(asker)}).fetchone()[0])
 
 
-def cancel_open(db: sqlite3.Connection, turn: TurnId, reason: str, now: datetime) -> list[ApprovalId]:
+def cancel_open(db: sqlite3.Connection, turn: TurnId, reason: Withdrawal, now: datetime) -> list[ApprovalId]:
     """Withdraw what a turn still waits for, and return what that was; `reason` is shown to operators."""
-    values = {"turn": turn, "reason": storable(reason), "now": stamp(now)}
+    values = {"turn": turn, "reason": reason, "now": stamp(now)}
     return [ApprovalId(row["id"]) for row in db.execute(_CANCEL, values).fetchall()]
 
 

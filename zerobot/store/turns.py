@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from zerobot.core.approvals import Approval
+from zerobot.core.approvals import Approval, Withdrawal
 from zerobot.core.clock import Clock
 from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.events import Outcome, StopReason
@@ -135,7 +135,7 @@ class Turns:
 
         return await self._database.write(transaction)
 
-    async def take_paused(self, conversation: ConversationId, reason: str) -> Turn | None:
+    async def take_paused(self, conversation: ConversationId, reason: Withdrawal) -> Turn | None:
         """Take a paused turn in order to end it: what was asked for is withdrawn. None when none is paused."""
         now = self._clock.now()
 
@@ -376,7 +376,7 @@ def _try_supersede(
     tools = _close_open_calls(
         db, turn, ResultCode.NOT_RUN, "This call did not run: a new message came before anybody decided.", now
     )
-    approvals.cancel_open(db, turn.id, "superseded", now)
+    approvals.cancel_open(db, turn.id, Withdrawal.SUPERSEDED, now)
     ending = Ending(outcome=Outcome.SUPERSEDED, reason=StopReason.SUPERSEDED, reply="")
     _finish(db, turn, ending, None, (), turn.steps, now)
     preface = f"(The earlier request, {', '.join(tools)}, did not run.)"

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from zerobot.core.admission import Admission
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.envelope import Acceptance, Attachment, InboundEnvelope
 from zerobot.core.errors import StorageError
 from zerobot.core.events import Final, TurnEvent
@@ -277,7 +277,7 @@ class Engine:
         """Stop the turn of a conversation, running or paused; False: there is none."""
         if self.stop_now(conversation):
             return True
-        taken = await self.turns.take_paused(conversation, "stopped")
+        taken = await self.turns.take_paused(conversation, Withdrawal.STOPPED)
         if taken is None:
             return False
         stop = StopSignal()

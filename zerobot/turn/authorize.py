@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 
 from zerobot.core.access import Verdict, VerdictKind
-from zerobot.core.approvals import Approval, ApprovalState
+from zerobot.core.approvals import Approval, ApprovalState, Withdrawal
 from zerobot.core.hooks import Answer, Block, Replace
 from zerobot.core.ids import CallId, new_approval_id, new_code
 from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
@@ -20,7 +20,7 @@ from zerobot.turn import notices
 from zerobot.turn.check import expect, parse_arguments, resolve
 from zerobot.turn.kit import TurnKit
 from zerobot.turn.repeats import call_key
-from zerobot.turn.stop import STOPPED, StopCause, TurnStoppedError
+from zerobot.turn.stop import StopCause, TurnStoppedError
 
 OPEN_IN_CONVERSATION = 10
 """Requests that may wait for operators in a conversation: more than anybody reads, and a model can write fifty."""
@@ -158,7 +158,7 @@ async def _few_enough(kit: TurnKit, turn: Turn, plans: list[Plan]) -> list[Plan]
 
 
 def _was_stopped(approval: Approval | None) -> bool:
-    return approval is not None and approval.state is ApprovalState.CANCELLED and approval.reason == STOPPED
+    return approval is not None and approval.state is ApprovalState.CANCELLED and approval.reason == Withdrawal.STOPPED
 
 
 def with_copies(calls: Sequence[RecordedCall], plans: Sequence[Plan]) -> list[Plan]:
@@ -251,7 +251,7 @@ def _undone(approval: Approval) -> ToolResult:
         return notices.denied(approval.reason)
     if approval.state is ApprovalState.EXPIRED:
         return notices.EXPIRED
-    return notices.UNREACHABLE if approval.reason == "unreachable" else notices.WITHDRAWN
+    return notices.UNREACHABLE if approval.reason == Withdrawal.UNREACHABLE else notices.WITHDRAWN
 
 
 async def _prepare(kit: TurnKit, call: RecordedCall, batch: Sequence[RecordedCall]) -> RecordedCall | Settled:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from zerobot.core.approvals import Withdrawal
 from zerobot.core.errors import ProviderError, StorageError, ZerobotError
 from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnError
 from zerobot.core.guards import TextBlockedError
@@ -25,7 +26,7 @@ from zerobot.turn.receipts import signed
 from zerobot.turn.run import not_started
 from zerobot.turn.settle import settle, unchecked
 from zerobot.turn.step_hooks import HookError
-from zerobot.turn.stop import STOPPED, StopCause
+from zerobot.turn.stop import StopCause
 from zerobot.turn.transcript import Transcript, join_texts
 
 OUTCOMES = {
@@ -165,7 +166,7 @@ class Ender:
         """The turn waits for operators, unless its user stopped it while the pause was being stored."""
         if cause is not StopCause.USER:
             return TurnEnd(None, reply)
-        await self._take_back(STOPPED)
+        await self._take_back(Withdrawal.STOPPED)
         return await self.stopped(cause)
 
     async def stopped(self, cause: StopCause) -> TurnEnd:
@@ -218,12 +219,12 @@ class Ender:
             return await self._tell(self._planned, None)
         if opened is not None and opened.steps > self._progress.sealed:
             self._progress.recorded()
-        await self._take_back("failed")
+        await self._take_back(Withdrawal.FAILED)
         await self._reload()
         words = error.user_text if isinstance(error, ZerobotError) else notices.INTERNAL
         return await self._failed(words, TurnError("internal", f"{type(error).__name__}: {error}"))
 
-    async def _take_back(self, reason: str) -> None:
+    async def _take_back(self, reason: Withdrawal) -> None:
         """Withdraw what the turn has just asked for, if it is paused."""
         taken = await self._kit.turns.take_paused(self._turn.conversation, reason)
         if taken is not None:

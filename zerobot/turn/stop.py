@@ -7,9 +7,6 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-STOPPED = "stopped"
-"""Why the approvals of a paused turn are withdrawn that was stopped, as the store keeps it."""
-
 
 class StopCause(StrEnum):
     """Why a turn is stopped before its end."""
