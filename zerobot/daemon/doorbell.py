@@ -107,9 +107,7 @@ class Doorbell:
         pairing = await self._meant(press)
         if isinstance(pairing, PressReply):
             return pairing
-        is_open = pairing.state == "pending" and pairing.expires_at is not None
-        in_time = pairing.expires_at is not None and pairing.expires_at > self._wires.clock.now()
-        return None if is_open and in_time else _too_late(pairing)
+        return None if pairing.open_until(self._wires.clock.now()) else _too_late(pairing)
 
     async def _press(self, press: ButtonPress) -> PressReply:
         meant = await self._meant(press)
@@ -166,17 +164,11 @@ class Doorbell:
             return None
         async with line.gate.turn_to_call(place, Priority.APPROVAL):
             found = await self._patience.stored(lambda: self._wires.pairings.of_request(pairing.request))
-            if found is None or found.state != "pending" or found.expires_at is None:
+            now = self._wires.clock.now()
+            until = found.open_until(now) if found else None
+            if found is None or until is None:
                 return None
-            prompt = pairing_prompt(
-                found.request,
-                found.identity,
-                found.name,
-                found.channel,
-                found.code,
-                found.expires_at,
-                self._wires.clock.now(),
-            )
+            prompt = pairing_prompt(found.request, found.identity, found.name, found.channel, found.code, until, now)
             return await line.channel.ask(place, prompt, f"s{pairing.request[len(PAIRING) :][:14]}")
 
     async def _settle(self, prompt: PairingPrompt) -> None:

@@ -54,6 +54,11 @@ class Pairing:
     decided_by: Identity | None
     decided_at: datetime | None
 
+    def open_until(self, now: datetime) -> datetime | None:
+        """Until when it can be decided, UTC; None: it is decided, or its time is over."""
+        is_open = self.state == "pending" and self.expires_at is not None and self.expires_at > now
+        return self.expires_at if is_open else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairingPrompt:
