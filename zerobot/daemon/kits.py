@@ -8,7 +8,7 @@ from zerobot.config.loader import LoadedConfig
 from zerobot.config.schema import AgentSettings
 from zerobot.core.tools import Tool
 from zerobot.daemon.models import Models
-from zerobot.daemon.prompts import system_prompt
+from zerobot.daemon.system_prompt import system_prompt
 from zerobot.store.turn_rows import Turn
 from zerobot.tools.registry import selected
 from zerobot.turn.kit import TurnKit, TurnLimits
