@@ -83,7 +83,7 @@ class DaemonAccess:
         """The keys of the configured secrets that stand in the arguments of a call."""
         return self._secrets.named_in(arguments)
 
-    async def frozen(self) -> None:
+    async def until_frozen(self) -> None:
         """Wait until all tools are stopped; returns at once while they are."""
         await self._frozen.wait()
 

@@ -200,11 +200,11 @@ class Turns:
         Returns:
             The message as stored: with its sequence number, its wire ids, and texts that UTF-8 can hold.
         """
-        now = self._now()
+        now = self._clock.now()
 
         def transaction(db: sqlite3.Connection) -> AssistantMessage | None:
             _count(db, turn, attempts, steps, now)
-            return insert_answer(db, turn, message, now) if message else None
+            return insert_answer(db, turn, message, stamp(now)) if message else None
 
         return await self._database.write(transaction)
 
@@ -239,7 +239,7 @@ class Turns:
         def transaction(db: sqlite3.Connection) -> list[Message]:
             if not inputs.joining(db, turn.id, turn.conversation, debounce, now):
                 return []
-            _count(db, turn, attempts, steps, stamp(now))
+            _count(db, turn, attempts, steps, now)
             stored = [insert_answer(db, turn, message, stamp(now))] if message else []
             return [*stored, *_join(db, turn, debounce, now)]
 
@@ -305,7 +305,7 @@ class Turns:
 
     async def suspend(self, turn: Turn, attempts: Sequence[AttemptUsage], steps: int) -> None:
         """Leave a turn for the next start: the daemon stops gracefully, which is no crash."""
-        now = self._now()
+        now = self._clock.now()
 
         def transaction(db: sqlite3.Connection) -> None:
             _count(db, turn, attempts, steps, now)
@@ -393,7 +393,7 @@ def _close_open_calls(db: sqlite3.Connection, turn: Turn, code: ResultCode, text
     return [f"`{row['name']}`" for row in rows]
 
 
-def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage], steps: int, now: str) -> None:
+def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage], steps: int, now: datetime) -> None:
     total = sum((a.usage for a in attempts if a.usage), start=Usage())
     failed = sum((a.usage for a in attempts if a.usage and a.failed), start=Usage())
     fields = {
@@ -408,7 +408,6 @@ def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage],
     }
     db.execute(COUNT_STEP, fields)
     for attempt in attempts:
-        counted = attempt.usage or Usage()
         row = usage.ModelCallRow(
             turn=turn.id,
             conversation=turn.conversation,
@@ -418,8 +417,8 @@ def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage],
             purpose=attempt.purpose,
             failed=attempt.failed,
             reported=attempt.usage is not None,
-            usage=counted,
-            at=datetime.fromisoformat(now),
+            usage=attempt.usage or Usage(),
+            at=now,
             reservation=attempt.reservation,
         )
         usage.record(db, row)
@@ -444,7 +443,7 @@ def _finish(
     }
     if db.execute(FINISH_TURN, fields).rowcount == 0:
         return None
-    _count(db, turn, attempts, steps, at)
+    _count(db, turn, attempts, steps, now)
     if message is not None:
         insert_answer(db, turn, message, at)
     finish_calls(db, ending.results, at)

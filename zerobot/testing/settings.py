@@ -86,6 +86,6 @@ class AccessDouble:
         """See `AccessState`."""
         return self.settings.own_secrets.named_in(arguments)
 
-    async def frozen(self) -> None:
+    async def until_frozen(self) -> None:
         """See `AccessState`."""
         await self.settings.frozen.wait()

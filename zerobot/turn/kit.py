@@ -121,7 +121,7 @@ class AccessState(Protocol):
         """The keys of the daemon's own secrets that stand in the arguments of a call."""
         ...
 
-    async def frozen(self) -> None:
+    async def until_frozen(self) -> None:
         """Wait until an operator stops all tools; returns at once while they are stopped."""
         ...
 

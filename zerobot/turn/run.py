@@ -138,7 +138,7 @@ class Runner:
         )
         task = asyncio.create_task(self._started(call, context))
         stopped = asyncio.create_task(self._stop.wait())
-        frozen = asyncio.create_task(self._kit.access.frozen())
+        frozen = asyncio.create_task(self._kit.access.until_frozen())
         try:
             waits = {task, stopped, frozen}
             await asyncio.wait(waits, timeout=call.execution.timeout, return_when=asyncio.FIRST_COMPLETED)
