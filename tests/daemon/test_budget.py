@@ -19,7 +19,8 @@ from zerobot.providers.catalogue import Price, cost
 from zerobot.store.channel_state import DAEMON, channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.reservations import Reservations
-from zerobot.store.usage import ModelCallRow, record
+from zerobot.store.turn_rows import AttemptUsage
+from zerobot.store.usage import record
 from zerobot.testing.clock import ManualClock
 from zerobot.turn.estimate import request_tokens
 
@@ -90,20 +91,8 @@ class Till:
         kept = await self.purse.reserve(PAYER, "step", "main/m", asked)
         usage = Usage(output_tokens=tokens)
         self.purse.ended(kept, "main/m", usage)
-        row = ModelCallRow(
-            turn=PAYER.turn,
-            conversation=PAYER.conversation,
-            channel="test",
-            asker=ANN,
-            model="main/m",
-            purpose="step",
-            failed=False,
-            reported=True,
-            usage=usage,
-            at=self.clock.now(),
-            reservation=kept.id,
-        )
-        await self.database.write(lambda db: record(db, row))
+        attempt = AttemptUsage(model="main/m", purpose="step", failed=False, usage=usage, reservation=kept.id)
+        await self.database.write(lambda db: record(db, PAYER, [attempt], self.clock.now()))
 
     async def alarms(self) -> None:
         """Let the alarm work off what it has heard."""

@@ -13,7 +13,8 @@ from zerobot.core.ids import ConversationId, ReservationId, TurnId
 from zerobot.core.usage import Usage
 from zerobot.store.database import Database
 from zerobot.store.reservations import Knowledge, Reservations, Spending, Wanted, share
-from zerobot.store.usage import ModelCallRow, record, record_left
+from zerobot.store.turn_rows import AttemptUsage
+from zerobot.store.usage import record, record_left
 from zerobot.testing.clock import ManualClock
 
 PAYER = Payer(turn=TurnId("t1"), conversation=ConversationId(1), channel="pigeon", asker=ANN)
@@ -41,19 +42,13 @@ def wish(name: str, most: float, least: float = 0, payer: Payer = PAYER) -> Want
     )
 
 
-def made(name: str | None, tokens: int | None, payer: Payer = PAYER, model: str = "main/test") -> ModelCallRow:
+def made(name: str | None, tokens: int | None, model: str = "main/test") -> AttemptUsage:
     """A call that was made with a reservation; None tokens: nobody knows how many."""
-    return ModelCallRow(
-        turn=payer.turn,
-        conversation=payer.conversation,
-        channel=payer.channel,
-        asker=payer.asker,
+    return AttemptUsage(
         model=model,
         purpose="step",
         failed=False,
-        reported=tokens is not None,
-        usage=Usage(output_tokens=tokens or 0),
-        at=NOW,
+        usage=None if tokens is None else Usage(output_tokens=tokens),
         reservation=None if name is None else ReservationId(name),
     )
 
@@ -69,7 +64,7 @@ async def test_what_is_kept_is_gone_for_the_next_one(database: Database, clock: 
     assert (await bank.reserve(wish("r1", 3), Knowledge())).amount == 3
     assert await spent(bank) == [3, 3, 3]
     assert (await bank.reserve(wish("r2", 2), Knowledge())).amount is None
-    await database.write(lambda db: record(db, made("r1", 1)))
+    await database.write(lambda db: record(db, PAYER, [made("r1", 1)], NOW))
     assert await spent(bank) == [1, 1, 1]
     assert (await bank.reserve(wish("r2", 2), Knowledge())).amount == 2
 
@@ -77,7 +72,7 @@ async def test_what_is_kept_is_gone_for_the_next_one(database: Database, clock: 
 async def test_each_limit_sums_up_its_own(database: Database, clock: ManualClock) -> None:
     """Another turn has a limit of its own, another person too, and everybody shares the day."""
     bank = reservations(database, clock)
-    await database.write(lambda db: record(db, made(None, 3)))
+    await database.write(lambda db: record(db, PAYER, [made(None, 3)], NOW))
     other_turn, other_person = replace(PAYER, turn=TurnId("t2")), replace(PAYER, turn=TurnId("t3"), asker=BOB)
     assert await spent(bank) == [3, 3, 3]
     assert await spent(bank, other_turn) == [0, 3, 3]
@@ -88,7 +83,7 @@ async def test_each_limit_sums_up_its_own(database: Database, clock: ManualClock
 async def test_a_day_ends_at_midnight_in_utc_and_a_turn_does_not(database: Database, clock: ManualClock) -> None:
     """What a turn spent yesterday still counts for it today."""
     bank = reservations(database, clock)
-    await database.write(lambda db: record(db, made(None, 3)))
+    await database.write(lambda db: record(db, PAYER, [made(None, 3)], NOW))
     clock.jump(timedelta(hours=15).total_seconds() - 1)
     assert await spent(bank) == [3, 3, 3]
     clock.jump(1)
@@ -99,8 +94,8 @@ async def test_a_call_whose_tokens_nobody_knows_counts_as_what_was_kept(database
     """And it is set free only once, whatever is recorded with the same id again."""
     bank = reservations(database, clock)
     await bank.reserve(wish("r1", 2.5), Knowledge())
-    await database.write(lambda db: record(db, made("r1", None)))
-    await database.write(lambda db: record(db, made("r1", None)))
+    await database.write(lambda db: record(db, PAYER, [made("r1", None)], NOW))
+    await database.write(lambda db: record(db, PAYER, [made("r1", None)], NOW))
     assert await spent(bank) == [Decimal("2.5")] * 3
 
 
@@ -134,7 +129,7 @@ async def test_what_the_process_knows_counts_before_it_is_stored(database: Datab
 async def test_a_model_without_a_price_adds_nothing_that_was_not_kept(database: Database, clock: ManualClock) -> None:
     """Such calls can only be older than the limit: under a limit the model is not asked."""
     bank = reservations(database, clock)
-    await database.write(lambda db: record(db, made(None, 50, model="main/unknown")))
+    await database.write(lambda db: record(db, PAYER, [made(None, 50, model="main/unknown")], NOW))
     assert await spent(bank) == [0, 0, 0]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.rows import ANN, BOB, NOW, OPERATOR, PLACE, a_conversation
+from zerobot.core.budget import Payer
 from zerobot.core.errors import StorageError
 from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.places import Identity, Place
@@ -19,7 +20,8 @@ from zerobot.store.backup import backup
 from zerobot.store.channel_state import channel_state
 from zerobot.store.database import Database, open_database
 from zerobot.store.grants import Grants
-from zerobot.store.usage import ModelCallRow, UsageBy, UsageFilter, UsageLog, record
+from zerobot.store.turn_rows import AttemptUsage
+from zerobot.store.usage import UsageBy, UsageFilter, UsageLog, record
 from zerobot.testing.clock import ManualClock
 
 WEEK_LATER = NOW + timedelta(days=7)
@@ -63,19 +65,10 @@ async def spend(
     failed: bool = False,
     reported: bool = True,
 ) -> None:
-    row = ModelCallRow(
-        turn=TurnId(f"t{day}"),
-        conversation=ConversationId(1),
-        channel="pigeon",
-        asker=asker,
-        model=model,
-        purpose="step",
-        failed=failed,
-        reported=reported,
-        usage=Usage(input_tokens=tokens, output_tokens=1, cache_read_tokens=2, cache_write_tokens=3),
-        at=NOW + timedelta(days=day),
-    )
-    await database.write(lambda db: record(db, row))
+    payer = Payer(turn=TurnId(f"t{day}"), conversation=ConversationId(1), channel="pigeon", asker=asker)
+    usage = Usage(input_tokens=tokens, output_tokens=1, cache_read_tokens=2, cache_write_tokens=3)
+    attempt = AttemptUsage(model=model, purpose="step", failed=failed, usage=usage if reported else None)
+    await database.write(lambda db: record(db, payer, [attempt], NOW + timedelta(days=day)))
 
 
 async def test_usage_is_summed_by_what_is_asked(database: Database) -> None:

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.store.rows import ANN, NOW, PLACE, a_conversation, a_turn
+from tests.store.rows import ANN, PLACE, a_conversation, a_turn
+from zerobot.core.budget import Payer
 from zerobot.core.ids import ConversationId, TurnId
 from zerobot.core.messages import NOTHING_EARLIER, Earlier
 from zerobot.core.places import Place
@@ -15,7 +16,7 @@ from zerobot.store.database import Database
 from zerobot.store.history import MESSAGES
 from zerobot.store.moving import move_chat
 from zerobot.store.summaries import Summaries
-from zerobot.store.usage import ModelCallRow
+from zerobot.store.turn_rows import AttemptUsage
 from zerobot.testing.clock import ManualClock
 from zerobot.testing.model import lines_of
 
@@ -123,19 +124,9 @@ async def test_two_conversations_that_become_one_lose_nothing(database: Database
 async def test_calls_outside_a_turn_are_metered(database: Database, summaries: Summaries) -> None:
     """A53: a summary that somebody asked for has its own label."""
     conversation = await a_talk(database, 1)
-    row = ModelCallRow(
-        turn=TurnId(""),
-        conversation=conversation,
-        channel="pigeon",
-        asker=ANN,
-        model="main/m",
-        purpose="summary",
-        failed=False,
-        reported=True,
-        usage=Usage(input_tokens=5),
-        at=NOW,
-    )
-    await summaries.meter([row, row])
+    payer = Payer(turn=TurnId(""), conversation=conversation, channel="pigeon", asker=ANN)
+    attempt = AttemptUsage(model="main/m", purpose="summary", failed=False, usage=Usage(input_tokens=5))
+    await summaries.meter(payer, [attempt, attempt])
     sql = "SELECT purpose, input_tokens FROM model_calls"
     assert await database.read(lambda db: [tuple(each) for each in db.execute(sql)]) == [("summary", 5)] * 2
 

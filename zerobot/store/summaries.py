@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta
 
+from zerobot.core.budget import Payer
 from zerobot.core.clock import Clock
 from zerobot.core.ids import ConversationId
 from zerobot.core.messages import Earlier, History
@@ -12,6 +13,7 @@ from zerobot.store import usage
 from zerobot.store.columns import stamp, storable
 from zerobot.store.database import Database
 from zerobot.store.history import load_history
+from zerobot.store.turn_rows import AttemptUsage
 
 STATE = """
     SELECT c.epoch, c.window_seq, coalesce(s.epoch = c.epoch, 0) AS current, coalesce(s.tried_at, '') AS tried_at
@@ -89,14 +91,10 @@ class Summaries:
 
         return await self._database.write(transaction)
 
-    async def meter(self, calls: Sequence[usage.ModelCallRow]) -> None:
+    async def meter(self, payer: Payer, attempts: Sequence[AttemptUsage]) -> None:
         """Count model calls that belong to no turn."""
-
-        def transaction(db: sqlite3.Connection) -> None:
-            for call in calls:
-                usage.record(db, call)
-
-        await self._database.write(transaction)
+        now = self._clock.now()
+        await self._database.write(lambda db: usage.record(db, payer, attempts, now))
 
 
 def _state(db: sqlite3.Connection, conversation: ConversationId, epoch: int) -> sqlite3.Row | None:

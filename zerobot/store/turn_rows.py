@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from zerobot.core.approvals import Approval
+from zerobot.core.budget import Payer
 from zerobot.core.envelope import InboundEnvelope, TurnOrigin
 from zerobot.core.events import Outcome, StopReason
 from zerobot.core.ids import CallId, ConversationId, ReservationId, TurnId
@@ -38,6 +39,11 @@ class Turn:
     failed_usage: Usage
     resumed: bool
     """Whether it goes on after a pause, a stop of the daemon or a crash."""
+
+    @property
+    def payer(self) -> Payer:
+        """On whose account its model calls go."""
+        return Payer(turn=self.id, conversation=self.conversation, channel=self.place.channel, asker=self.asker)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +83,14 @@ class AttemptUsage:
     """What one model call cost."""
 
     model: str
+    """PROVIDER/MODEL."""
     purpose: str
+    """`step`, `closing` or `summary`."""
     failed: bool
     usage: Usage | None
-    """None: the provider said nothing."""
+    """None: the provider said nothing, so the numbers are unknown, which is not the same as none."""
     reservation: ReservationId | None = None
-    """Money that was kept for it."""
+    """Money that was kept for it: set free when the call is recorded, or held if nobody knows what the call took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -407,21 +407,7 @@ def _count(db: sqlite3.Connection, turn: Turn, attempts: Sequence[AttemptUsage],
         "failed_output": failed.output_tokens,
     }
     db.execute(COUNT_STEP, fields)
-    for attempt in attempts:
-        row = usage.ModelCallRow(
-            turn=turn.id,
-            conversation=turn.conversation,
-            channel=turn.place.channel,
-            asker=turn.asker,
-            model=attempt.model,
-            purpose=attempt.purpose,
-            failed=attempt.failed,
-            reported=attempt.usage is not None,
-            usage=attempt.usage or Usage(),
-            at=now,
-            reservation=attempt.reservation,
-        )
-        usage.record(db, row)
+    usage.record(db, turn.payer, attempts, now)
 
 
 def _finish(

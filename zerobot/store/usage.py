@@ -7,32 +7,13 @@ from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 
-from zerobot.core.ids import ConversationId, ReservationId, TurnId
+from zerobot.core.budget import Payer
+from zerobot.core.ids import TurnId
 from zerobot.core.places import Identity
-from zerobot.core.usage import Usage
+from zerobot.core.usage import NO_USAGE, Usage
 from zerobot.store.columns import stamp
 from zerobot.store.database import Database
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCallRow:
-    """One model call."""
-
-    turn: TurnId
-    conversation: ConversationId
-    channel: str
-    asker: Identity
-    model: str
-    """PROVIDER/MODEL."""
-    purpose: str
-    """`step`, `closing` or `summary`."""
-    failed: bool
-    reported: bool
-    """False: the provider said nothing, so the numbers are unknown, which is not the same as none."""
-    usage: Usage
-    at: datetime
-    reservation: ReservationId | None = None
-    """Money that was kept for it: set free when the call is recorded, or held if nobody knows what the call took."""
+from zerobot.store.turn_rows import AttemptUsage
 
 
 class UsageBy(StrEnum):
@@ -127,27 +108,29 @@ def from_micro(amount: int) -> Decimal:
     return Decimal(amount) / _MICRO
 
 
-def record(db: sqlite3.Connection, row: ModelCallRow) -> None:
-    """Store one model call, and set free what was reserved for it."""
-    values = {
-        "turn": row.turn,
-        "conversation": row.conversation,
-        "channel": row.channel,
-        "asker": str(row.asker),
-        "model": row.model,
-        "purpose": row.purpose,
-        "failed": row.failed,
-        "reported": row.reported,
-        "input": row.usage.input_tokens,
-        "output": row.usage.output_tokens,
-        "cache_read": row.usage.cache_read_tokens,
-        "cache_write": row.usage.cache_write_tokens,
-        "at": stamp(row.at),
-        "reservation": row.reservation,
-    }
-    db.execute(_INSERT, values)
-    if row.reservation is not None:
-        db.execute(_SET_FREE, {"reservation": row.reservation})
+def record(db: sqlite3.Connection, payer: Payer, attempts: Sequence[AttemptUsage], at: datetime) -> None:
+    """Store model calls, and set free what was reserved for them."""
+    for attempt in attempts:
+        counted = attempt.usage or NO_USAGE
+        values = {
+            "turn": payer.turn,
+            "conversation": payer.conversation,
+            "channel": payer.channel,
+            "asker": str(payer.asker),
+            "model": attempt.model,
+            "purpose": attempt.purpose,
+            "failed": attempt.failed,
+            "reported": attempt.usage is not None,
+            "input": counted.input_tokens,
+            "output": counted.output_tokens,
+            "cache_read": counted.cache_read_tokens,
+            "cache_write": counted.cache_write_tokens,
+            "at": stamp(at),
+            "reservation": attempt.reservation,
+        }
+        db.execute(_INSERT, values)
+        if attempt.reservation is not None:
+            db.execute(_SET_FREE, {"reservation": attempt.reservation})
 
 
 def record_left(db: sqlite3.Connection) -> None:

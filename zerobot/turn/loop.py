@@ -29,7 +29,7 @@ from zerobot.turn.generate import Asking
 from zerobot.turn.guards import Answers, guarded_lines
 from zerobot.turn.kit import Emit, TurnKit
 from zerobot.turn.prepare import load_transcript, prepare_inputs, request_of
-from zerobot.turn.purse import Account, BudgetError, payer_of
+from zerobot.turn.purse import Account, BudgetError
 from zerobot.turn.receipts import genuine_receipts
 from zerobot.turn.recover import Mender, with_note
 from zerobot.turn.round import RoundEnd, run_round
@@ -250,12 +250,12 @@ class _Loop:
         """The limit that the newest answer used up; one for which nothing was kept uses up none."""
         if asking.attempts[-1].reservation is None:
             return None
-        return await self._kit.purse.used_up(payer_of(self._turn))
+        return await self._kit.purse.used_up(self._turn.payer)
 
     async def _make_room(self) -> None:
         """Sum up older messages if the next request comes near to the end of the model's window."""
         if needs_room(self._kit, self._transcript):
-            asking = self._progress.aside = aside(self._kit, payer_of(self._turn))
+            asking = self._progress.aside = aside(self._kit, self._turn.payer)
             work = make_room(self._kit, self._turn, self._transcript, self._emit, asking)
             await self._stop.unless_stopped(work)
 
@@ -300,7 +300,7 @@ class _Loop:
             self._transcript.add(stored)
 
     async def _ask(self, purpose: str, request: ModelRequest) -> tuple[Asking, ModelAnswer]:
-        account = Account(self._kit.purse, payer_of(self._turn), purpose)
+        account = Account(self._kit.purse, self._turn.payer, purpose)
         asking = Asking(self._emit, self._kit.clock, self._kit.log, account, self._answers.begin)
         self._progress.asking = asking
         began = self._kit.clock.monotonic()

@@ -8,7 +8,6 @@ from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ReservationId
 from zerobot.core.model import ModelRequest
 from zerobot.core.usage import Usage
-from zerobot.store.turn_rows import Turn
 
 
 class BudgetError(ZerobotError):
@@ -76,11 +75,6 @@ class Account:
     payer: Payer
     purpose: str
     """`step`, `closing` or `summary`."""
-
-
-def payer_of(turn: Turn) -> Payer:
-    """On whose account a turn's model calls go."""
-    return Payer(turn=turn.id, conversation=turn.conversation, channel=turn.place.channel, asker=turn.asker)
 
 
 class _Unlimited:

@@ -10,9 +10,7 @@ from zerobot.core.events import StatusChanged, TurnEvent
 from zerobot.core.ids import TurnId
 from zerobot.core.messages import Earlier, Message, RecordedCall, UserMessage
 from zerobot.core.model import Finish, ModelAnswer, ModelRequest
-from zerobot.core.usage import NO_USAGE
-from zerobot.store.turn_rows import AttemptUsage, Turn
-from zerobot.store.usage import ModelCallRow
+from zerobot.store.turn_rows import Turn
 from zerobot.turn.estimate import tokens_of, tools_tokens, used_tokens
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import Emit, TurnKit
@@ -122,7 +120,7 @@ async def compact(kit: TurnKit, payer: Payer) -> int:
                 raise
             return count
         finally:
-            await kit.summaries.meter(_rows(kit, asking.attempts, payer))
+            await kit.summaries.meter(payer, asking.attempts)
         if not await kit.summaries.save(conversation, history.earlier, made.earlier, made.model):
             return count
         kit.log("summary.made", blocks=made.blocks, model=made.model, conversation=conversation)
@@ -206,25 +204,6 @@ def _call_lines(call: RecordedCall, length: int) -> list[str]:
     return [
         f"The assistant called {call.name} with {shorten(json.dumps(dict(call.arguments)), length)}",
         f"Result ({result.code}): {shorten(result.text, length)}",
-    ]
-
-
-def _rows(kit: TurnKit, attempts: Sequence[AttemptUsage], payer: Payer) -> list[ModelCallRow]:
-    return [
-        ModelCallRow(
-            turn=payer.turn,
-            conversation=payer.conversation,
-            channel=payer.channel,
-            asker=payer.asker,
-            model=attempt.model,
-            purpose=attempt.purpose,
-            failed=attempt.failed,
-            reported=attempt.usage is not None,
-            usage=attempt.usage or NO_USAGE,
-            at=kit.clock.now(),
-            reservation=attempt.reservation,
-        )
-        for attempt in attempts
     ]
 
 
