@@ -102,12 +102,13 @@ class RealWorld:
             "evil.sed": "1e evil\n",
             "evil.awk": 'BEGIN { system("evil") }\n',
             "evil": script,
+            "1/ls": f"#!/bin/bash\n: > {self._evil}/ran\n",
         }
-        self._workspace.mkdir()
         for name, text in files.items():
+            (self._workspace / name).parent.mkdir(parents=True, exist_ok=True)
             (self._workspace / name).write_text(text)
         shutil.copy(self._workspace / "evil", self._evil / "evil")
-        for copy in (self._workspace / "evil", self._evil / "evil"):
+        for copy in (self._workspace / "evil", self._workspace / "1/ls", self._evil / "evil"):
             copy.chmod(0o755)
         for words in (["init", "-q"], ["config", "alias.co", "!evil"], ["add", "data"]):
             subprocess.run(["git", *words], cwd=self._workspace, check=True)

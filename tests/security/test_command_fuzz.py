@@ -87,7 +87,7 @@ USES = {
     ". -name x -exec -execdir -ok -okdir evil {} '{}' ';' + -delete -fprint -fprint0 -fls out -print -type f",
     "sort": "--compress-program=evil·-S·1b·data --compress-prog·evil·-S·1b -o·out·data -no·out·data data·-o·out "
     "-o out -oout -no --output=out --outp=out --compress-program=evil --compress-prog evil -S 1b -n "
-    "data -- -T . -k1",
+    "data -- -T . -k1 --random-source·--·-o·out·data",
     "sed": "-i·s/a/b/·data '1e·evil'·data p;e·data 's/a/b/w·out'·data 's/a/b/;1e·evil'·data "
     "-n·'1w·out'·data 's/a/evil/e'·data "
     "p -n -i -ni -s -e -f -E -z evil.sed 'w out' '1w out' w\\ out '1e evil' e 's/a/evil/e' 's/a/b/w "
@@ -124,7 +124,7 @@ USES = {
     "cp": "data out evil",
     "date": "-s 1 -f data +%F",
     "split": "--filter=evil data -l 1 out",
-    "printf": "-v 'a[$(evil)]' %s x",
+    "printf": "-v 'a[$(evil)]' %s x x%n·PATH",
     "test": "-v 'a[$(evil)]' -f data -eq 1",
     "command": "evil -v",
     "builtin": "eval evil echo",
@@ -248,6 +248,21 @@ def test_the_stubs_see_what_is_started(stubs: StubWorld, line: str) -> None:
     """The check can fail: whatever way a program is started in, it is written down."""
     assert ("evil",) in stubs.started(line)
     assert not runs_unasked(line, Path("/tmp"), LISTED)
+
+
+@pytest.mark.parametrize(
+    ("line", "effects"),
+    [
+        ("echo evil / | sed 's/[/]/p;/e;#/p'", {"evil"}),
+        ("echo / | sed 's/[/]/p;/w 1/p'", {"change"}),
+        ("printf x%n PATH; ls", {"evil"}),
+        ("sort --random-source -- -o list data", {"change"}),
+    ],
+)
+def test_readers_that_can_do_more_are_asked_for(real: RealWorld, line: str, effects: set[str]) -> None:
+    """Programs that read, used in ways in which they write or start something: no such line runs unasked."""
+    assert real.effects(line) == effects
+    assert not runs_unasked(line, real.workspace, ())
 
 
 @pytest.mark.parametrize(

@@ -282,10 +282,15 @@ GIT_VERBS = names(
     """
 )
 
-SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
-SED_SUBSTITUTE = "|".join(
-    rf"s{d}(?:[^{d}\\\n]|\\.)*{d}(?:[^{d}\\\n]|\\.)*{d}[gpiI0-9]*" for d in ("/", r"\|", "#", ",")
-)
+
+def _sed_pattern(delimiter: str) -> str:
+    # A delimiter inside brackets ends nothing, so brackets are read only where nothing in them could be one.
+    inside = rf"\[(?!\^?\])(?:[^\[\]{delimiter}\\\n]|\[:[a-z]+:\])+\]"
+    return rf"(?:[^{delimiter}\\\n\[]|\\.|{inside})*"
+
+
+SED_ADDRESS = rf"(?:\d+|\$|/{_sed_pattern('/')}/)"
+SED_SUBSTITUTE = "|".join(rf"s{d}{_sed_pattern(d)}{d}(?:[^{d}\\\n]|\\.)*{d}[gpiI0-9]*" for d in ("/", r"\|", "#", ","))
 SED_COMMAND = rf"(?:{SED_ADDRESS}(?:,{SED_ADDRESS})?)?\s*!?\s*(?:[pdqQ=]|{SED_SUBSTITUTE})"
 SED_SCRIPT = re.compile(rf"\s*{SED_COMMAND}(?:\s*;\s*{SED_COMMAND})*\s*;?\s*\Z")
 SED_OPTIONS = frozenset(

@@ -203,9 +203,12 @@ def _behind(words: Words) -> Words:
 
 
 def _option_in(arguments: Sequence[str], options: Sequence[str]) -> str:
+    before = ""
     for word in arguments:
-        if word == "--":
+        # Behind an option that takes a value, it is that value, and options go on (`rg -e -- --pre=x`).
+        if word == "--" and not before.startswith("-"):
             return ""
+        before = word
         for option in options:
             if _uses(word, option):
                 return option
@@ -306,6 +309,16 @@ def _interpreter_hazard(words: Words) -> str:
     return ""
 
 
+_PRINTF_STORES = re.compile(r"%[-+ #'0-9.*]*[hjlLqtz]*n")
+
+
+def _printf_hazard(words: Words) -> str:
+    # `%n` sets a variable: `printf abc%n PATH` makes the folder 3 the one that programs come from.
+    if _option_in(words[1:], OPTIONS["printf"]) or any(_PRINTF_STORES.search(word) for word in words[1:]):
+        return "printf sets a variable"
+    return ""
+
+
 def _make_hazard(words: Words) -> str:
     found = _option_in(words[1:], OPTIONS["make"])
     if not found:
@@ -333,5 +346,6 @@ _SPECIAL: Mapping[str, Callable[[Words], str]] = {
     "gsed": _sed_hazard,
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_hazard),
     "make": _make_hazard,
+    "printf": _printf_hazard,
     **dict.fromkeys(RUNNING_VERBS, _verb_hazard),
 }
