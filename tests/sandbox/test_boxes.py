@@ -164,6 +164,15 @@ async def test_other_processes_are_out_of_reach(boxed: Boxed) -> None:
     assert "hunter2" not in said
 
 
+async def test_the_kernels_settings_are_out_of_reach(boxed: Boxed) -> None:
+    """Root may set them without any capability, and some of them name programs that the kernel starts outside."""
+    # Opened to append, and nothing is written: where the box does not hold, nothing changes either.
+    settings = "/proc/sys/kernel/core_pattern /proc/sys/vm/swappiness /proc/sysrq-trigger /proc/self/oom_score_adj"
+    said = await boxed.says(f"for each in {settings}; do : >> $each && echo open; done; echo over")
+    assert "open" not in said.splitlines()
+    assert said.endswith("over")
+
+
 async def test_a_command_gets_no_variable_of_the_daemons(boxed: Boxed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same few as without a box."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret-value")

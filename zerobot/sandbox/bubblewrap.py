@@ -64,8 +64,8 @@ class Bubblewrap:
                 closed.append(str(place))
             elif is_there(place):
                 arguments += ["--ro-bind", "/dev/null", str(place)]
-        # What was made to hang the others in is nobody's to write.
-        for folder in (*reversed(closed), *([] if Path("/") in seen else ["/"])):
+        # What was made to hang the others in is nobody's to write; nor are, for root, the kernel's settings in /proc.
+        for folder in (*reversed(closed), "/proc", *([] if Path("/") in seen else ["/"])):
             arguments += ["--remount-ro", folder]
         return [*arguments, "--chdir", str(needs.folder)]
 

@@ -21,6 +21,7 @@ exec 3<>"/dev/tcp/127.0.0.1/$2"
 echo reached > "/dev/udp/127.0.0.1/$3"
 cat "/proc/$4/environ"
 kill -9 "$4"
+: >> /proc/sys/kernel/core_pattern && echo "kernel-$5"
 test -r . && test -w . && echo "$5"
 """
 
@@ -54,6 +55,7 @@ def what_leaks(box: Box, workspace: Path, beside: Path | None) -> str:
                 "UDP goes out": _was_reached(udp),
                 "other processes' variables can be read": f"victim-{nonce}" in said,
                 "other processes can be ended": not _answers(victim),
+                "the kernel's settings can be changed": f"kernel-started-{nonce}" in said,
             }
     except (OSError, subprocess.SubprocessError) as error:
         return f"it cannot be started ({error})"
