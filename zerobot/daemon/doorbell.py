@@ -89,6 +89,7 @@ class Doorbell:
     async def run(self) -> None:
         """Ask, settle, and see to it that what is over has no buttons, until cancelled."""
         pairings, clock, stored = self._wires.pairings, self._wires.clock, self._patience.stored
+        await stored(pairings.ask_again)
         async with asyncio.TaskGroup() as group:
             while True:
                 self._news.clear()
@@ -117,6 +118,9 @@ class Doorbell:
         pairing, won = await self._wires.pairings.decide(meant.request, press.presser, now, let_in=let_in)
         if pairing is None:
             return PressReply(PressOutcome.UNKNOWN, UNKNOWN)
+        if press.place is not None and press.message_id:
+            # A crash may have come between the sending of this message and its record; its buttons are to go as well.
+            await self._wires.pairings.shown(pairing, press.place, press.message_id)
         if won:
             self._wires.log("pairing.decided", channel=pairing.channel, by=str(press.presser), let_in=let_in)
             if let_in:

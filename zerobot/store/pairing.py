@@ -116,10 +116,17 @@ _UNASKED = """
 """
 _ASKED_LATELY = "SELECT count(*) FROM pairings WHERE asked_at > :since"
 _ASKED = "UPDATE pairings SET asked_at = :now WHERE request = :request"
+_ASK_AGAIN = """
+    UPDATE pairings SET asked_at = '' WHERE state = 'pending'
+        AND NOT EXISTS (SELECT 1 FROM pairing_prompts p WHERE p.request = pairings.request)
+"""
 _NEXT_END = "SELECT min(expires_at) FROM pairings WHERE state = 'pending' AND asked_at <> '' AND expires_at > :now"
 _SHOWN = """
     INSERT INTO pairing_prompts (request, identity, name, on_channel, channel, chat, thread, platform_id)
-    VALUES (:request, :identity, :name, :on_channel, :channel, :chat, :thread, :platform_id)
+    SELECT :request, :identity, :name, :on_channel, :channel, :chat, :thread, :platform_id WHERE NOT EXISTS (
+        SELECT 1 FROM pairing_prompts WHERE request = :request
+            AND channel = :channel AND chat = :chat AND thread = :thread AND platform_id = :platform_id
+    )
 """
 _UNSETTLED = """
     SELECT p.* FROM pairing_prompts p
@@ -249,6 +256,14 @@ class Pairings:
 
         return await self._database.write(transaction)
 
+    async def ask_again(self) -> None:
+        """Forget, at a start, that operators were asked where no message is on record: a crash may have cut it off."""
+
+        def transaction(db: sqlite3.Connection) -> None:
+            db.execute(_ASK_AGAIN)
+
+        await self._database.write(transaction)
+
     async def of_request(self, request: str) -> Pairing | None:
         """The request that a button names; None: there is none, or it is over and forgotten."""
 
@@ -259,7 +274,7 @@ class Pairings:
         return await self._database.read(read)
 
     async def shown(self, pairing: Pairing, place: Place, platform_id: str) -> None:
-        """An operator was asked about a request by this message."""
+        """An operator was asked about a request by this message; it may be on record already."""
         values = place_columns(place) | {
             "request": pairing.request,
             "identity": str(pairing.identity),
