@@ -7,6 +7,7 @@ line uses it for something else (GTFOBins lists such uses), and a grant is not o
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from zerobot.security.program_tables import (
     AWKS,
@@ -297,11 +298,14 @@ _INLINE_CODE = re.compile(
 
 
 def _interpreter_hazard(words: Words) -> str:
-    name = base_name(words[0])
-    if len(words) == 1:
+    name, rest = base_name(words[0]), words[1:]
+    if name in ("python", "pypy"):
+        # They change how output is buffered and kept, and what follows is read as without them.
+        rest = tuple(dropwhile(lambda word: word in ("-u", "-B"), rest))
+    if not rest:
         return f"{name} would run what it is fed"
-    first = words[1]
-    if first.startswith("-") and first not in ("-V", "--version", "-u", "-B"):
+    first = rest[0]
+    if first.startswith("-") and rest not in (("-V",), ("--version",)):
         detail = "runs code of the line" if _INLINE_CODE.match(first) else "may run something"
         return f"{name} {first} {detail}"
     if name in ("psql", "mysql", "sqlite3", "redis-cli", "mongosh", "bc", "dc", "m4"):
