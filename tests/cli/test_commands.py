@@ -192,6 +192,8 @@ async def test_an_approval_is_given_from_the_shell(shell: Shell) -> None:
     async with shell.daemon(), waiting_approval(shell) as (terminal, code):
         (listed,) = json.loads((await shell.run("approvals", "list", "--json")).out)
         assert (listed["code"], listed["tool"], listed["arguments"]) == (code, "shell", {"command": "mkdir -pv hi"})
+        shown = (await shell.run("approvals", "list")).out.splitlines()
+        assert {f"    does: {listed['does']}", f"    held by: {listed['held_by']}"} <= set(shown)
         assert (await shell.run("approvals", "approve", code)).status == 0
         text, outcome = await reply(terminal)
         assert ("hi" in text, outcome) == (True, "replied")

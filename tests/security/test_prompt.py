@@ -122,6 +122,17 @@ def test_what_does_not_fit_is_in_the_file() -> None:
     assert "last: " in visible(prompt)
 
 
+def test_what_a_call_may_do_is_told_to_its_end() -> None:
+    """A list of places so long that one at its end is not shown stands whole in the file, and the message says so."""
+    places = ", ".join(f"/srv/harmless/{number}" for number in range(40))
+    does = f"Run a command in the workspace that may change {places}, /home/ann/.ssh"
+    prompt = approval_prompt(approval(description=does), Redactor(), NOW)
+    assert prompt.attachment is not None
+    assert f"does: {does}\n" in prompt.attachment
+    assert "the attached file has all of it" in visible(prompt)
+    assert len(visible(prompt)) < MAX_SHOWN + 1_500
+
+
 def test_runs_that_push_text_out_of_sight_are_told() -> None:
     """As a count, with what follows beside it."""
     assert "make ⟨200 times blank⟩; rm x" in shown(approval(arguments={"command": f"make {' ' * 199}; rm x"})).replace(

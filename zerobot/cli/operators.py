@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from zerobot.cli.output import as_json, rows_of, say, table
-from zerobot.security.visible import escape
+from zerobot.security.visible import escape, one_line
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 
@@ -50,13 +50,16 @@ def approvals_list(context: typer.Context, *, json: AsJson = False) -> None:
         say("nothing waits for an approval")
     for row in rows:
         arguments = row.get("arguments")
-        say(f"{row['code']}  {escape(str(row['tool']))}  (asked by {row['asked_by']} in {row['chat']})")
+        tool, asker, chat = (one_line(str(row[key])) for key in ("tool", "asked_by", "chat"))
+        say(f"{row['code']}  {tool}  (asked by {asker} in {chat})")
         for name, value in arguments.items() if isinstance(arguments, dict) else ():
             text = value if isinstance(value, str) else as_json(value)
             # A line feed at the end begins no line; that it is there is told all the same.
-            label = f"{name} (with a line end)" if text.endswith("\n") else name
+            label = f"{one_line(name)} (with a line end)" if text.endswith("\n") else one_line(name)
             say("\n".join(f"    {label}: {line}" for line in escape(text.removesuffix("\n")).split("\n")))
-        say(f"    why: {escape(str(row['why']))}")
+        for label, key in (("does", "does"), ("why", "why"), ("held by", "held_by")):
+            if row[key]:
+                say(f"    {label}: {one_line(str(row[key]))}")
         say(f"    until {row['expires_at']}")
 
 

@@ -66,14 +66,17 @@ def approval_prompt(
     arguments = [_Argument(clean(name), clean(_text_of(value))) for name, value in approval.arguments.items()]
     shown, cut = _argument_lines(arguments)
     is_open = approval.state is ApprovalState.PENDING
+    whole = list(_circumstances(approval))
+    if is_open and approval.grantable and approval.covers:
+        whole.append(_field("always allows", f"{approval.covers}; in this chat, for {GRANT_LIFE.days} days"))
+    fields = [replace(line, text=_shortened(line.text)) for line in whole]
+    cut = cut or fields != whole
     lines = [
         PromptLine(kind="title", text=f"{_title(approval.state)}: {one_line(approval.tool)}"),
         *(shown or [PromptLine(kind="argument", label="arguments", text="none")]),
-        *_circumstances(approval),
+        *fields,
         *_notes(arguments, cut=cut),
     ]
-    if is_open and approval.grantable and approval.covers:
-        lines.append(_field("always allows", f"{approval.covers}; in this chat, for {GRANT_LIFE.days} days"))
     if is_open:
         lines.append(_field("expires", expiry_text(approval.expires_at, now)))
         lines.append(_field("code", approval.code))
@@ -83,7 +86,7 @@ def approval_prompt(
         approval=approval.id,
         code=approval.code,
         lines=tuple(lines),
-        attachment=_attachment(approval, arguments) if cut else None,
+        attachment=_attachment(approval, whole, arguments) if cut else None,
         open=is_open,
         grantable=approval.grantable and is_open,
     )
@@ -151,7 +154,7 @@ def _circumstances(approval: Approval) -> Iterator[PromptLine]:
 
 
 def _field(label: str, text: str) -> PromptLine:
-    return PromptLine(kind="field", label=label, text=_shortened(one_line(text)))
+    return PromptLine(kind="field", label=label, text=one_line(text))
 
 
 def person_text(name: str, identity: str) -> str:
@@ -266,10 +269,10 @@ def _ascii_host(host: str) -> str:
         return _ascii(host)
 
 
-def _attachment(approval: Approval, arguments: list[_Argument]) -> str:
+def _attachment(approval: Approval, fields: list[PromptLine], arguments: list[_Argument]) -> str:
     """Everything, as a text file: each line of an argument behind a bar, escaped but not cut."""
     parts = [f"Request {approval.code}", f"tool: {one_line(approval.tool)}"]
-    parts += [f"{line.label}: {line.text}" for line in _circumstances(approval)]
+    parts += [f"{line.label}: {line.text}" for line in fields]
     for argument in arguments:
         parts.append(f"\n{one_line(argument.name)}:")
         parts += [f"| {line}" for line in escape(argument.text.replace("\t", "\\t")).split("\n")]
