@@ -217,6 +217,18 @@ async def test_a_folder_can_be_chosen(shell: Shell) -> None:
     assert not (await shell.run("pwd", workdir="missing")).ok
 
 
+async def test_git_starts_nothing_that_a_repository_names(shell: Shell) -> None:
+    """Neither hooks nor a monitor of files; and files that look like a repository, but are no `.git`, are none."""
+    settings = "git config user.email a@b.test; git config core.fsmonitor 'touch watched; false'"
+    assert (await shell.run(f"git init -q .; git init -q --bare inner; {settings}")).ok
+    (shell.workspace / ".git/hooks/pre-commit").write_text("#!/bin/sh\ntouch hooked\n", encoding="utf-8")
+    (shell.workspace / ".git/hooks/pre-commit").chmod(0o755)
+    assert (await shell.run("git status; git commit -q --allow-empty -m x && git log --oneline")).ok
+    assert not (shell.workspace / "hooked").exists()
+    assert not (shell.workspace / "watched").exists()
+    assert "cannot use bare repository" in (await shell.run("git log", workdir="inner")).text
+
+
 @pytest.mark.parametrize("line", ["", " \t\n", "echo \0", "echo \ud800"])
 def test_what_no_shell_could_run_is_an_argument_error(shell: Shell, line: str) -> None:
     """Nothing blank, no NUL, no half character."""

@@ -46,8 +46,14 @@ MARK = "ZEROBOT_TOOL_CALL"
 _PROGRAMS = frozenset(map(Path, ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")))
 _NULL = Path("/dev/null")
 
-# Git reads programs to start from the repository's own configuration; these settings come before it.
-_GIT = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "core.pager": "cat"}
+# Git reads programs to start from the repository's own configuration; these settings come before it. A folder that
+# looks like a bare repository is none: its files are no `.git`, so they can be written like any other.
+_GIT = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "safe.bareRepository": "explicit",
+}
 
 
 class ShellArguments(Arguments):
