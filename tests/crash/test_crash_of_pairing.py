@@ -1,7 +1,10 @@
 """The daemon dies while operators are asked about a stranger: they are asked all the same, and decide once."""
 
-from tests.crash.world import World
+from tests.crash.world import ASKED, World
+from tests.platforms.model_script import calls
 from tests.platforms.telegram_world import Message
+
+ASKS = calls("shell", id="c1", command=ASKED)
 
 
 def asked(world: World) -> list[Message]:
@@ -46,3 +49,25 @@ async def test_killed_while_an_operator_is_asked_about_a_stranger(world: World) 
         await daemon.ready()
         assert await daemon.stop() == 0
     assert len(asked(world)) == 2
+
+
+async def test_killed_right_after_somebody_was_shut_out(world: World) -> None:
+    """The operator reads that it is done, though it was done before the start; nothing goes on for the person."""
+    stranger = world.telegram.user("9001")
+    world.model.answers(ASKS)
+    async with world.daemon() as daemon:
+        await daemon.ready()
+        stranger.says("hello")
+        await world.telegram.wait_for(lambda: asked(world))
+        await world.ann.presses(asked(world)[0], "Approve").answered()
+        await stranger.chat.reply("You are in.")
+        stranger.says("please")
+        await daemon.until("approval.requested")
+        assert await daemon.stop() == 0
+    await world.dies("after 1 DELETE FROM handles", world.says("/pair revoke telegram:9001"))
+    async with world.daemon() as daemon:
+        await world.ann.chat.reply("telegram:9001 may no longer talk to me.")
+        await daemon.until("turn.finished")
+        assert await daemon.stop() == 0
+    assert daemon.named("turn.finished")[0]["outcome"] == "stopped"
+    assert world.runs("asked") == 0

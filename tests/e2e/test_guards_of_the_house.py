@@ -2,6 +2,9 @@
 
 from tests.e2e.stage import Stage
 from tests.platforms.model_script import calls, says
+from tests.sandbox.boxes import box_or_skip
+from zerobot.security.policy import bounds_of
+from zerobot.security.sandbox import SandboxKind
 
 SLEEP = "touch begun; sleep 60; touch made"
 
@@ -44,6 +47,21 @@ async def test_revoking_stops_what_runs_for_the_person_at_once(stage: Stage) -> 
     assert refused["reason"] == "not_allowed"
     assert len(stage.model.requests) == 1
     assert not stage.made()
+
+
+async def test_revoking_somebody_whom_the_settings_let_in_says_so(stage: Stage) -> None:
+    """A pairing is ended, but an id in the settings counts more; the operator is not told that the person is out."""
+    async with stage.daemon():
+        stage.xen.says("hello?")
+        await stage.press(stage.olga, await stage.prompt(stage.olga.chat), "Approve")
+        await stage.xen.chat.reply("You are in")
+    stage.configure("channels.telegram", allowed_users=["9001"])
+    stage.model.always(says("Welcome."))
+    async with stage.daemon():
+        stage.olga.says("/pair revoke telegram:9001")
+        await stage.olga.chat.reply("The settings still let telegram:9001 in on telegram")
+        stage.xen.says("hello!")
+        await stage.xen.chat.reply("Welcome.")
 
 
 async def test_somebody_who_was_taken_off_the_list_gets_nothing_done_after_a_restart(stage: Stage) -> None:
@@ -89,6 +107,25 @@ async def test_the_emergency_stop_ends_running_tools_everywhere_and_outlives_a_r
         stage.uma.says("and now?")
         await stage.uma.chat.reply("Done.")
     assert stage.made("later")
+
+
+async def test_what_was_granted_is_asked_again_once_it_is_revoked(stage: Stage) -> None:
+    """The list tells the number; a number that no grant has, however long, ends nothing."""
+    stage.configure("security", sandbox=None)
+    box_or_skip(SandboxKind.BUBBLEWRAP, bounds_of(workspace=stage.folder))
+    async with stage.daemon() as daemon:
+        prompt = await stage.asks(command="mkdir made", chat=stage.olga.chat)
+        stage.model.always(says("Done."))
+        await stage.press(stage.olga, prompt, "Always in this chat")
+        await daemon.until("turn.finished")
+        for number in ("9" * 20, "7"):
+            stage.olga.says(f"/grants revoke {number}")
+        await daemon.until("delivery.sent", count=3)
+        stage.olga.says("/grants")
+        await stage.olga.chat.reply("1: mkdir made (this very command) until")
+        stage.olga.says("/grants revoke 1")
+        await stage.olga.chat.reply("Revoked.")
+        await stage.asks(command="mkdir made", chat=stage.olga.chat)
 
 
 async def test_one_of_our_own_secrets_is_told_by_its_name_and_never_shown(stage: Stage) -> None:

@@ -200,12 +200,13 @@ async def test_revoking_ends_pairing_and_is_on_record(
     await pairings.approve((await asks(inbox)).code, OPERATOR, NOW)
     request = await asks(inbox, ANN)
     assert await pairings.revoke(BOB, OPERATOR) == ["pigeon"]
-    assert await pairings.revoke(BOB, OPERATOR) == []
+    assert await pairings.revoke(BOB, OPERATOR) == ["pigeon"], "a crash may come between this and what follows from it"
     assert await pairings.revoke(ANN, OPERATOR) == ["pigeon"]
     assert await pairings.approve(request.code, OPERATOR, NOW) is None
     assert await pairings.revoke(Identity("pigeon", "7"), OPERATOR) == []
     assert (await says(inbox, envelope("e2", sender=BOB))).outcome is Acceptance.NOT_ALLOWED
-    assert [entry.action for entry in await Audit(database, clock).latest()][:2] == ["pair.revoke", "pair.revoke"]
+    actions = [entry.action for entry in await Audit(database, clock).latest()]
+    assert actions == ["pair.revoke", "pair.revoke", "pair.approve"]
 
 
 async def test_the_list_shows_open_requests_and_decisions(inbox: Inbox, pairings: Pairings, clock: ManualClock) -> None:

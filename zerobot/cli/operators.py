@@ -105,7 +105,11 @@ def pair_approve(context: typer.Context, code: str) -> None:
 def pair_revoke(context: typer.Context, ident: Annotated[str, typer.Argument(metavar="ID")]) -> None:
     """Shut somebody out again; ID as in `pair list`."""
     result = ask(context, "pair.revoke", {"identity": ident})
-    say(f"{result['identity']} may no longer talk to the bot")
+    still = result["still_in"]
+    if isinstance(still, list) and still:
+        say(f"the settings still let {result['identity']} in on {', '.join(still)}, by allowed_users or as an operator")
+    else:
+        say(f"{result['identity']} may no longer talk to the bot")
 
 
 @sessions.command("list")

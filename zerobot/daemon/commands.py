@@ -37,6 +37,7 @@ NOT_OPERATOR = "Only an operator can do that. Your id is `{who}`; operators are 
 NEW = "We start afresh: I no longer see what was said here before."
 DROPPED = " What still waited for an answer ({count}) I dropped with it; send it again if you still want it."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
+STILL_IN = "The settings still let `{who}` in on {channels}, by `allowed_users` or as an operator."
 NOT_YOURS = "Only who asked for what I am doing, or an operator, can do that."
 
 
@@ -252,15 +253,18 @@ class ChatCommands:
         except ValueError as error:
             return f"That is no id: {error}"
         channels = await self._wires.books.pairings.revoke(person, by)
-        await self._wires.wards.door.shut_out(person, channels)
+        still = await self._wires.wards.door.shut_out(person, channels)
         if not channels:
             return f"`{person}` was not let in by pairing or by a name; the lists in the settings decide about them."
+        if still:
+            return STILL_IN.format(who=person, channels=", ".join(still))
         return f"`{person}` may no longer talk to me."
 
     async def _grants(self, asked: Asked) -> str:
         words = asked.rest.split()
         if len(words) == 2 and words[0] == "revoke" and words[1].isdecimal():
-            gone = await self._wires.books.grants.revoke(int(words[1]), asked.envelope.sender)
+            # A longer number is none that the store could look for.
+            gone = len(words[1]) < 19 and await self._wires.books.grants.revoke(int(words[1]), asked.envelope.sender)
             return "Revoked." if gone else "There is no such grant."
         active = await self._wires.books.grants.active(asked.conversation, self._wires.clock.now())
         lines = [

@@ -28,9 +28,9 @@ class DaemonEffects:
         """Somebody was let in and is told so."""
         await self._parts.wards.doorbell.let_in(pairing)
 
-    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> Sequence[str]:
         """What goes on for somebody who may not talk any more is ended."""
-        await self._parts.wards.door.shut_out(person, channels)
+        return await self._parts.wards.door.shut_out(person, channels)
 
     async def reset(self, conversation: ConversationId) -> None:
         """What runs in the conversation is stopped."""

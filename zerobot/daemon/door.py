@@ -50,11 +50,18 @@ class Door:
         admission = self.admissions.get(channel)
         return admission is None or await self.pairings.may_talk(person, channel, admission)
 
-    async def shut_out(self, person: Identity, channels: Iterable[str]) -> None:
-        """Somebody was shut out: what he wrote and nobody has begun is refused, what is worked on for him stops."""
+    async def shut_out(self, person: Identity, channels: Iterable[str]) -> list[str]:
+        """Somebody was shut out: what he wrote and nobody has begun is refused, what is worked on for him stops.
+
+        Returns:
+            The channels on which the settings let him in all the same.
+        """
+        still = []
         for channel in channels:
             if await self.welcome(person, channel):
+                still.append(channel)
                 continue
             await self.inbox.refuse(person, channel)
             for conversation in await self.conversations.at_work_for(person, channel):
                 await self.stop(conversation)
+        return still

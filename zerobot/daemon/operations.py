@@ -72,8 +72,8 @@ class Effects(Protocol):
         """Somebody was paired and is told so."""
         ...
 
-    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
-        """Somebody may not talk any more: what goes on for him is ended."""
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> Sequence[str]:
+        """Somebody was shut out: what goes on for him is ended, but on the channels where the settings let him in."""
         ...
 
     async def reset(self, conversation: ConversationId) -> None:
@@ -105,8 +105,9 @@ class NoEffects:
     async def let_in(self, pairing: Pairing) -> None:
         """The person sees it when he writes next."""
 
-    async def shut_out(self, person: Identity, channels: Sequence[str]) -> None:
+    async def shut_out(self, person: Identity, channels: Sequence[str]) -> Sequence[str]:  # noqa: ARG002
         """Nothing runs; the next start asks who may talk before it goes on with anything."""
+        return ()
 
     async def reset(self, conversation: ConversationId) -> None:
         """Nothing runs."""
@@ -211,10 +212,10 @@ class Operations:
         except ValueError as error:
             raise odd_request(str(error)) from None
         channels = await Pairings(self.database, self.clock).revoke(identity, CLI)
-        await self.effects.shut_out(identity, channels)
+        still = await self.effects.shut_out(identity, channels)
         if not channels:
             raise OperationError(f"{identity} was not let in by pairing or by a name; see: zerobot pair list")
-        return {"identity": str(identity), "channels": channels}
+        return {"identity": str(identity), "channels": channels, "still_in": list(still)}
 
     async def _sessions(self, params: Params) -> Result:  # noqa: ARG002
         return {"sessions": [session_form(each) for each in await Conversations(self.database).list()]}

@@ -110,6 +110,7 @@ _REVOKE = """
     ON CONFLICT DO UPDATE SET state = 'revoked', code = '', expires_at = '', decided_by = :by, decided_at = :now
     RETURNING channel
 """
+_SHUT_OUT_OF = "SELECT channel FROM pairings WHERE identity = :identity AND state = 'revoked' ORDER BY channel"
 _UNASKED = """
     SELECT * FROM pairings WHERE state = 'pending' AND expires_at > :now AND asked_at = '' AND request <> ''
     ORDER BY told_at, channel, identity LIMIT :limit
@@ -220,17 +221,17 @@ class Pairings:
         """Shut somebody out of each channel into which pairing or a name let him, and free those names.
 
         Returns:
-            The channels. Empty: he was let in by none, or by the settings' list of ids, which only the settings change.
+            The channels, also those out of which he was shut before. Empty: he was let in by none, or by the settings'
+            list of ids, which only the settings change.
         """
         now = self._clock.now()
         values = {"identity": str(identity), "by": str(by), "now": stamp(now)}
 
         def transaction(db: sqlite3.Connection) -> list[str]:
-            channels = sorted(row["channel"] for row in db.execute(_REVOKE, values).fetchall())
-            db.execute(_UNBIND, values)
-            for channel in channels:
+            for channel in sorted(row["channel"] for row in db.execute(_REVOKE, values).fetchall()):
                 audit.note(db, str(by), "pair.revoke", f"{channel} {identity}", now)
-            return channels
+            db.execute(_UNBIND, values)
+            return [row["channel"] for row in db.execute(_SHUT_OUT_OF, values)]
 
         return await self._database.write(transaction)
 
