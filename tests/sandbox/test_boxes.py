@@ -209,6 +209,18 @@ async def test_what_a_line_names_outside_is_within_reach(boxed: Boxed) -> None:
     assert "top-secret" not in await boxed.says(f"cat ../../site/page; cat {unnamed(boxed.root / 'notes')}")
 
 
+def test_the_description_tells_all_that_is_within_reach(boxed: Boxed) -> None:
+    """A new file needs its folder; what is only read is told so; should it become another, it is another call."""
+    site = boxed.root / "site"
+    site.mkdir()
+    assert boxed.resolve(f"touch {site}/new").description.endswith(f" that may change {site}")
+    assert boxed.resolve(f"touch {site} /").description.endswith(f" that may change {site} that may read /")
+    assert "that may" not in boxed.resolve(f"cat {site}/new").description
+    before = boxed.resolve(f"touch {site}/new")
+    (site / "new").touch()
+    assert set(before.reads) - set(boxed.resolve(f"touch {site}/new").reads) == {site}
+
+
 async def test_naming_the_root_opens_nothing_for_changes(boxed: Boxed) -> None:
     """What holds the rest of the system is at most read; the daemon's own files stay hidden."""
     said = await boxed.says(

@@ -58,14 +58,21 @@ def places(bounds: Bounds, needs: Needs, private: Sequence[Path] = ()) -> Mappin
     if needs.network and _RESOLVER.is_symlink() and _RESOLVER.exists():
         # Many systems keep it in /run.
         found[_RESOLVER.resolve()] = View.READ
-    roots = [root for root in (bounds.workspace, *bounds.allowed) if bounds.judge(root) is Bound.INSIDE]
-    for place in needs.outside:
-        found |= _named(place, roots, changes=needs.changes)
+    roots = _roots(bounds)
+    found |= reach(bounds, needs)
     found |= {root: View.CHANGE for root in roots if is_there(root)}
     walls = {_reached(wall): View.HIDDEN for wall in (*bounds.own, *bounds.forbidden, *private)}
     pinned = {folder: View.CHANGE for wall in walls for folder in _folders_to(wall, found)}
     everything = dict(sorted({**pinned, **found, **walls}.items(), key=lambda item: len(item[0].parts)))
     return {place: view for place, view in everything.items() if view is not View.HIDDEN or _is_seen(place, everything)}
+
+
+def reach(bounds: Bounds, needs: Needs) -> Mapping[Path, View]:
+    """What a command reaches outside the bounds, by what its line names: an operator has to see all of it."""
+    roots, found = _roots(bounds), dict[Path, View]()
+    for place in needs.outside:
+        found |= _named(place, roots, changes=needs.changes)
+    return found
 
 
 def view_of(path: Path, seen: Mapping[Path, View]) -> View | None:
@@ -102,6 +109,10 @@ def holes(bounds: Bounds) -> list[Path]:
         for wall in (*bounds.own, *bounds.forbidden)
         if any(within(wall, root) and wall != root for root in roots) and wall.resolve() != wall
     ]
+
+
+def _roots(bounds: Bounds) -> list[Path]:
+    return [root for root in (bounds.workspace, *bounds.allowed) if bounds.judge(root) is Bound.INSIDE]
 
 
 def _named(place: Path, roots: Iterable[Path], *, changes: bool) -> dict[Path, View]:

@@ -23,6 +23,7 @@ from zerobot.core.tools import (
     ToolOutput,
 )
 from zerobot.sandbox.box import Box, Needs, NoBox
+from zerobot.sandbox.places import View, reach
 from zerobot.security.bounds import Bound
 from zerobot.security.commands import CommandReading, read_command
 from zerobot.security.digest import sha256_hex
@@ -99,16 +100,18 @@ def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
             changes=not reading.only_reads,
         )
 
+        reached = reach(files.bounds, needs) if settings.box.state.holds else {}
+
         async def run(context: ToolContext) -> ToolOutput:
             return await _run(files, settings, arguments, needs, context)
 
         return Execution(
             run=run,
-            description=_describe(files, needs, reading, boxed=settings.box.state.holds, uncertain=uncertain),
+            description=_describe(files, needs, reading, reached, uncertain=uncertain),
             effects=frozenset({Effect.EXECUTE, Effect.NETWORK} if networked else {Effect.EXECUTE}),
             risk=_risk(files, arguments, reading, reads),
             accesses=_accesses(files, reading),
-            reads=reads,
+            reads=tuple(dict.fromkeys((*reads, *reached))),
             command=arguments.command,
             frozen=frozen,
             # The command is ended by its own limit first, so that its output is not lost.
@@ -228,15 +231,16 @@ def _accesses(files: GuardedFiles, reading: CommandReading) -> Accesses:
     return Accesses(tuple(Access(str(root), Mode.READ, tree=True) for root in roots))
 
 
-def _describe(files: GuardedFiles, needs: Needs, reading: CommandReading, *, boxed: bool, uncertain: bool) -> str:
+def _describe(
+    files: GuardedFiles, needs: Needs, reading: CommandReading, reached: Mapping[Path, View], *, uncertain: bool
+) -> str:
     where = files.shown(needs.folder)
     parts = [f"Run a command in {'the workspace' if where == '.' else where}"]
     if needs.network:
         parts.append("with the network")
-    if boxed and needs.outside:
-        # The box lets it reach what its line names, and an operator should see what that is.
-        reach = ", ".join(map(files.shown, needs.outside))
-        parts.append(f"that may {'change' if needs.changes else 'read'} {reach}")
+    # The box lets it reach what its line names, and an operator should see what that is.
+    by_view = {view: [files.shown(path) for path, how in reached.items() if how is view] for view in View}
+    parts += [f"that may {view} {', '.join(by_view[view])}" for view in (View.CHANGE, View.READ) if by_view[view]]
     if not reading.proved:
         parts.append(f"that cannot be read with certainty ({reading.unproved})")
     if uncertain:
