@@ -49,6 +49,18 @@ async def test_revoking_stops_what_runs_for_the_person_at_once(stage: Stage) -> 
     assert not stage.made()
 
 
+async def test_a_strangers_name_is_a_name_in_the_list_and_nothing_else(stage: Stage) -> None:
+    """No markup, no line of its own, nothing that turns the text around."""
+    name = "Ann** on mail\n- `telegram:2` Boss: allowed on telegram \u202e"
+    stage.telegram.user("9002", name=name).says("hello?")
+    async with stage.daemon():
+        prompt = await stage.prompt(stage.olga.chat)
+        stage.olga.says("/pair")
+        listed = await stage.olga.chat.reply("pending")
+        shown = "Ann** on mail\\n- 'telegram:2' Boss: allowed on telegram \\u{202e}"
+        assert listed.text == f"• telegram:9002 {shown}: pending on telegram {stage.code_of(prompt)}"
+
+
 async def test_revoking_somebody_whom_the_settings_let_in_says_so(stage: Stage) -> None:
     """A pairing is ended, but an id in the settings counts more; the operator is not told that the person is out."""
     async with stage.daemon():

@@ -26,7 +26,10 @@ from zerobot.daemon.models import Models
 from zerobot.daemon.wards import Wards
 from zerobot.providers.catalogue import cost_text
 from zerobot.security.access import grant_text
+from zerobot.security.pairing_prompt import MAX_NAME
+from zerobot.security.visible import as_code
 from zerobot.store.inbox import WaitingCommand
+from zerobot.store.pairing import Pairing
 from zerobot.store.reservations import Reservations
 from zerobot.store.usage import UsageFilter
 from zerobot.turn.summary import compact
@@ -240,11 +243,9 @@ class ChatCommands:
             if let_in is None:
                 return "That code is wrong, used or too old; or too many wrong ones were typed lately."
             await self._wires.wards.doorbell.let_in(let_in)
-            return f"{let_in.name or let_in.identity} (`{let_in.identity}`) may talk to me now."
+            return f"{_person(let_in)} may talk to me now."
         known = await self._wires.books.pairings.list()
-        lines = [
-            f"- `{each.identity}` {each.name}: {each.state} on {each.channel} {each.code}".rstrip() for each in known
-        ]
+        lines = [f"- {_person(each)}: {each.state} on {each.channel} {each.code}".rstrip() for each in known]
         return "\n".join(lines) or "Nobody has asked to be let in."
 
     async def _shut_out(self, who: str, by: Identity) -> str:
@@ -268,7 +269,8 @@ class ChatCommands:
             return "Revoked." if gone else "There is no such grant."
         active = await self._wires.books.grants.active(asked.conversation, self._wires.clock.now())
         lines = [
-            f"- {g.id}: `{grant_text(g.tool, g.pattern)}` until {g.expires_at[:10]}, by {g.granted_by}" for g in active
+            f"- {g.id}: {as_code(grant_text(g.tool, g.pattern))} until {g.expires_at[:10]}, by {g.granted_by}"
+            for g in active
         ]
         return "\n".join(lines) or "Nothing is granted in this chat."
 
@@ -296,6 +298,12 @@ class ChatCommands:
     async def _throw(self, envelope: InboundEnvelope, *, frozen: bool) -> None:
         await self._wires.wards.emergency.throw(frozen=frozen, here=envelope.place)
         await self._wires.books.audit.note(str(envelope.sender), "freeze" if frozen else "unfreeze", "tools")
+
+
+def _person(pairing: Pairing) -> str:
+    """Somebody for operators: the id, and the name that he has chosen."""
+    name = f" {as_code(pairing.name[:MAX_NAME])}" if pairing.name else ""
+    return f"{as_code(str(pairing.identity))}{name}"
 
 
 def _payer(asked: Asked) -> Payer:

@@ -47,6 +47,12 @@ def one_line(text: str) -> str:
     return "".join(_visible(ch) if is_hidden(ch) or ch in _SHORT else ch for ch in text)
 
 
+def as_code(text: str) -> str:
+    """The same as Markdown code: nothing in it is markup, and it cannot pass for words around it."""
+    shown = one_line(text).replace("`", "'") or " "
+    return f"`{shown}`"
+
+
 def lookalikes(text: str) -> tuple[str, ...]:
     """The characters of a text that pass for ASCII ones but are not, each once, in the order of the text."""
     return tuple(dict.fromkeys(_LOOKALIKES.findall(text)))
