@@ -33,12 +33,14 @@ class Boxed:
         self.state = root / "state"
         self.workspace = self.state / "workspace"
         self.allowed = root / "allowed"
+        self.later = self.workspace / "later"
+        """Allowed too, and not there yet."""
         for folder in (self.workspace, self.allowed):
             folder.mkdir(parents=True, exist_ok=True)
         (self.state / "zerobot.db").write_text("everything", encoding="utf-8")
         self.bounds = bounds_of(
             workspace=self.workspace,
-            allowed_paths=[str(self.allowed)],
+            allowed_paths=[str(self.allowed), str(self.later)],
             forbidden_paths=forbidden,
             own_paths=[self.state],
         )

@@ -209,6 +209,17 @@ async def test_what_a_line_names_outside_is_within_reach(boxed: Boxed) -> None:
     assert "top-secret" not in await boxed.says(f"cat ../../site/page; cat {unnamed(boxed.root / 'notes')}")
 
 
+async def test_an_allowed_place_that_a_command_made_a_link_leads_nowhere(boxed: Boxed) -> None:
+    """What is allowed is the place, not where a link of a command's making leads."""
+    (boxed.root / "home").mkdir()
+    (boxed.root / "home/key").write_text("top-secret")
+    assert await boxed.says("ln -s ../../home later && echo linked") == "linked"
+    said = await boxed.says(f"cat {unnamed('later/key')}; touch {unnamed('later/evil')}; echo over")
+    assert "top-secret" not in said
+    assert said.endswith("over")
+    assert not (boxed.root / "home/evil").exists()
+
+
 def test_the_description_tells_all_that_is_within_reach(boxed: Boxed) -> None:
     """A new file needs its folder; what is only read is told so; should it become another, it is another call."""
     site = boxed.root / "site"

@@ -61,6 +61,8 @@ def places(bounds: Bounds, needs: Needs, private: Sequence[Path] = ()) -> Mappin
     roots = _roots(bounds)
     found |= reach(bounds, needs)
     found |= {root: View.CHANGE for root in roots if is_there(root)}
+    # All of these were canonical once; where nothing was, a command may have made a link since.
+    found = {place: view for place, view in found.items() if os.path.realpath(place) == str(place)}
     walls = {_reached(wall): View.HIDDEN for wall in (*bounds.own, *bounds.forbidden, *private)}
     pinned = {folder: View.CHANGE for wall in walls for folder in _folders_to(wall, found)}
     everything = dict(sorted({**pinned, **found, **walls}.items(), key=lambda item: len(item[0].parts)))
