@@ -122,6 +122,23 @@ def test_what_does_not_fit_is_in_the_file() -> None:
     assert "last: " in visible(prompt)
 
 
+def test_an_arguments_name_cannot_pass_for_a_label() -> None:
+    """Of a tool that takes what it is given: its arguments may be called anything, also in letters that look alike."""
+    names = {"code": "ZZZZZZ", "Note": "harmless", "held by": "a sandbox", "c\u043ede": "YYYYYY", "path": "a", "": "b"}
+    prompt = approval_prompt(approval(arguments=names), Redactor(), NOW)
+    labels = [line.label for line in prompt.lines if line.kind == "argument"]
+    expected = [
+        "argument 'code'",
+        "argument 'Note'",
+        "argument 'held by'",
+        "argument 'c\u043ede'",
+        "path",
+        "argument ''",
+    ]
+    assert labels == expected
+    assert [line.text for line in prompt.lines if line.label == "code"] == ["BCD234"]
+
+
 def test_what_a_call_may_do_is_told_to_its_end() -> None:
     """A list of places so long that one at its end is not shown stands whole in the file, and the message says so."""
     places = ", ".join(f"/srv/harmless/{number}" for number in range(40))

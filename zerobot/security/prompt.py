@@ -27,6 +27,9 @@ _RUN = re.compile(r"(.)\1{7,}", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile("[A-Za-z]")
 _GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_OUR_LABELS = frozenset({"arguments", "chat", "code", "does", "expires", "note", "outcome", "tool"})
+"""Those that are one word; no plain name has several."""
 _HOST = re.compile(r"://(?:[^/\s@]*@)?([^/\s:@?#\"']+)")
 
 _WITHDRAWN: Mapping[str, str] = {
@@ -191,7 +194,7 @@ def _argument_lines(arguments: list[_Argument]) -> tuple[list[PromptLine], bool]
 
 def _numbered(argument: _Argument) -> Iterator[tuple[str, str]]:
     """Labels and raw lines of an argument. Long runs of empty lines are told as a count in the label."""
-    name = one_line(argument.name)
+    name = _label(argument.name)
     if not argument.text:
         yield f"{name} (empty)", ""
         return
@@ -213,6 +216,12 @@ def _numbered(argument: _Argument) -> Iterator[tuple[str, str]]:
             continue
         yield f"{name} line {number + 1}{end if number + 1 == len(raw) else ''}", raw[number]
         number += 1
+
+
+def _label(name: str) -> str:
+    """An argument's name; one that could pass for a label of ours is told to be an argument's."""
+    plain = _PLAIN_NAME.match(name) and name.casefold() not in _OUR_LABELS
+    return name if plain else f"argument {one_line(name)!r}"
 
 
 def _collapsed(line: str) -> tuple[str, bool]:
@@ -274,7 +283,7 @@ def _attachment(approval: Approval, fields: list[PromptLine], arguments: list[_A
     parts = [f"Request {approval.code}", f"tool: {one_line(approval.tool)}"]
     parts += [f"{line.label}: {line.text}" for line in fields]
     for argument in arguments:
-        parts.append(f"\n{one_line(argument.name)}:")
+        parts.append(f"\n{_label(argument.name)}:")
         parts += [f"| {line}" for line in escape(argument.text.replace("\t", "\\t")).split("\n")]
     return "\n".join(parts) + "\n"
 
