@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from channels.console.settings import ConsoleSettings
 from channels.discord.settings import DiscordSettings
+from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from zerobot.config.kinds import Kinds
 from zerobot.config.loader import LoadedConfig, load_config
@@ -61,7 +62,7 @@ def provider_kind(name: str, *, needs_key: bool) -> ProviderKind:
 
 @pytest.fixture
 def kinds() -> Kinds:
-    """Three kinds of channels that work, one that lacks its library, one that is broken, and three of providers."""
+    """Four kinds of channels that work, one that lacks its library, one that is broken, and three of providers."""
     token = Question(key="bot_token", prompt="Token", secret=True, help="from @BotFather")
 
     def broken() -> ChannelKind:
@@ -71,6 +72,7 @@ def kinds() -> Kinds:
         channels={
             "telegram": lambda: channel_kind("telegram", TelegramSettings, ask=(token,)),
             "discord": lambda: channel_kind("discord", DiscordSettings),
+            "slack": lambda: channel_kind("slack", SlackSettings),
             "console": lambda: channel_kind("console", ConsoleSettings),
             "remote": lambda: channel_kind("remote", ConsoleSettings, library="not_installed_library", extra="remote"),
             "broken": broken,

@@ -12,13 +12,22 @@ from zerobot.config.loader import examine, load_config
 from zerobot.config.schema import Settings
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
-ENVIRON = {"ANTHROPIC_API_KEY": "sk-123456789", "TELEGRAM_BOT_TOKEN": "123:abcdefgh", "DISCORD_BOT_TOKEN": "abcdefgh"}
+ENVIRON = {
+    "ANTHROPIC_API_KEY": "sk-123456789",
+    "DISCORD_BOT_TOKEN": "abcdefgh",
+    "SLACK_APP_TOKEN": "xapp-abcdefgh",
+    "SLACK_BOT_TOKEN": "xoxb-abcdefgh",
+    "TELEGRAM_BOT_TOKEN": "123:abcdefgh",
+}
 NO_DEFAULT = {
     "agent.model",
     "providers.main.kind",
     "providers.main.api_key",
     "channels.discord.kind",
     "channels.discord.bot_token",
+    "channels.slack.app_token",
+    "channels.slack.bot_token",
+    "channels.slack.kind",
     "channels.telegram.kind",
     "channels.telegram.bot_token",
     "channels.console.kind",
@@ -64,7 +73,7 @@ def test_the_example_loads(kinds: Kinds, tmp_path: Path) -> None:
     copy.write_bytes(EXAMPLE.read_bytes())
     copy.chmod(0o600)
     loaded = load_config(copy, ENVIRON, kinds)
-    assert sorted(loaded.settings.channels) == ["console", "discord", "telegram"]
+    assert sorted(loaded.settings.channels) == ["console", "discord", "slack", "telegram"]
 
 
 def test_the_example_has_every_key_and_no_other(example: ConfigFile, kinds: Kinds) -> None:

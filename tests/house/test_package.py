@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = (
     *("aiohttp", "aiosqlite", "discord", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit", "rich"),
-    *("selectolax", "telegram", "tomlkit"),
+    *("selectolax", "slack_sdk", "telegram", "tomlkit"),
 )
 
 channels = tuple(entry_points(group="zerobot.channels"))

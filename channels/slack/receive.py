@@ -1,0 +1,266 @@
+"""The receiving side: events in their order, each handed over before the next, and interactions beside them at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from channels._wire.backoff import Backoff
+from channels._wire.known import KnownChat, KnownChats
+from channels.slack.catchup import MOST_CHATS, CatchUp
+from channels.slack.content import Me, Payload, named_in
+from channels.slack.decode import decode_change, decode_message, is_direct, is_from_person, place_of
+from channels.slack.faults import BAD_TOKEN
+from channels.slack.interactions import Interactions
+from channels.slack.people import People
+from channels.slack.rooms import Rooms
+from channels.slack.settings import SlackSettings
+from channels.slack.socket import Envelope, Sockets, refused_bot_token
+from channels.slack.web import LinkError, Web, WebError
+from zerobot.core.channel import ChannelServices, Intake
+from zerobot.core.envelope import Acceptance
+from zerobot.core.errors import ChannelFaultError, StorageError
+from zerobot.core.places import Place
+
+_SPOKEN = frozenset({Acceptance.ACCEPTED, Acceptance.DUPLICATE, Acceptance.FULL, Acceptance.BLOCKED})
+_CHANGES = frozenset({"message_changed", "message_deleted"})
+_OWN = "own"
+"""What is remembered of a thread that began with words to the bot: all of it is meant for the bot."""
+
+
+@dataclass(slots=True)
+class Account:
+    """Who the bot is; unknown before the first answer of Slack."""
+
+    me: Me
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverParts:
+    """What receiving works with."""
+
+    web: Web
+    settings: SlackSettings
+    services: ChannelServices
+    rooms: Rooms
+    interactions: Interactions
+    account: Account
+
+
+class Receiver:
+    """Receives, hands over, and remembers how far it came."""
+
+    def __init__(self, parts: ReceiverParts) -> None:
+        self._parts = parts
+        self._listed = frozenset(parts.settings.allowed_channels)
+        self._people = People(parts.web, parts.services.clock)
+        self._events: asyncio.Queue[Envelope | None] = asyncio.Queue()
+
+    async def run(self, intake: Intake) -> None:
+        """Receive until cancelled.
+
+        Raises:
+            ChannelFaultError: Slack refuses the app as it is configured.
+        """
+        fault: ChannelFaultError | None = None
+        async with asyncio.TaskGroup() as side_work:
+            try:
+                await self._receive(intake, side_work)
+            except ChannelFaultError as error:
+                fault = error
+        if fault is not None:
+            raise fault
+
+    async def _receive(self, intake: Intake, side_work: asyncio.TaskGroup) -> None:
+        services = self._parts.services
+        await self._introduce(intake)
+        known = await self._known()
+        self._events = asyncio.Queue()
+        sockets = Sockets(
+            self._parts.web,
+            services,
+            lambda envelope: self._take(envelope, intake, side_work),
+            self._greeted,
+        )
+        consumer = side_work.create_task(self._consume(intake, known), name="slack events")
+        try:
+            await sockets.run(intake)
+        finally:
+            consumer.cancel()
+            try:
+                await known.store()
+            except StorageError as error:
+                services.log("slack.not_stored", level="warning", error=error, channel=services.name)
+
+    async def _introduce(self, intake: Intake) -> None:
+        """Learn who the bot is, however long it takes."""
+        services, account = self._parts.services, self._parts.account
+        backoff = Backoff(services.clock)
+        while not account.me.user:
+            wait = 0.0
+            try:
+                found = await self._parts.web.call("auth.test")
+                account.me = Me(
+                    str(found["user_id"]), str(found["team_id"]), str(found.get("bot_id", "")), account.me.commands
+                )
+            except WebError as error:
+                if error.code in BAD_TOKEN:
+                    raise refused_bot_token(services.name) from None
+                wait = error.retry_after or 0.0
+                intake.disconnected(str(error))
+            except LinkError as error:
+                intake.disconnected(str(error))
+            else:
+                break
+            await backoff.wait(wait)
+
+    async def _known(self) -> KnownChats:
+        """Read which chats are known, and with them the channels of direct chats."""
+        services, backoff = self._parts.services, Backoff(self._parts.services.clock)
+        while True:
+            try:
+                known = await KnownChats.load(services.state)
+            except StorageError as error:
+                services.log("slack.not_stored", level="error", error=error, channel=services.name)
+                await backoff.wait()
+            else:
+                break
+        for chat, each in known.chats.items():
+            if is_direct(chat) and each.about:
+                self._parts.rooms.learn(chat, each.about)
+        return known
+
+    def _greeted(self, gap: bool) -> None:  # noqa: FBT001 -- called by position
+        if gap:
+            self._events.put_nowait(None)
+
+    def _take(self, envelope: Envelope, intake: Intake, side_work: asyncio.TaskGroup) -> None:
+        """Take what Slack delivers; never waits."""
+        if envelope.kind == "events_api":
+            self._events.put_nowait(envelope)
+        else:
+            side_work.create_task(self._interact(envelope, intake, side_work), name="slack interaction")
+
+    async def _interact(self, envelope: Envelope, intake: Intake, side_work: asyncio.TaskGroup) -> None:
+        try:
+            await self._parts.interactions.answer(envelope, self._parts.account.me, intake, side_work)
+        except Exception as error:  # noqa: BLE001 -- one odd event must not make the channel deaf for all others
+            self._undecodable(error)
+
+    def _undecodable(self, error: Exception) -> None:
+        services = self._parts.services
+        services.log("slack.undecodable", level="error", error=error, channel=services.name)
+
+    async def _consume(self, intake: Intake, known: KnownChats) -> None:
+        """Hand over one event after another; what cannot be stored now is not acknowledged, and tried again."""
+        services, backoff = self._parts.services, Backoff(self._parts.services.clock)
+        while True:
+            envelope = await self._events.get()
+            while True:
+                try:
+                    if envelope is None:
+                        await self._catch_up(intake, known)
+                    else:
+                        await self._event(envelope.payload, intake, known)
+                except StorageError as error:
+                    services.log("slack.not_stored", level="error", error=error, channel=services.name)
+                    await backoff.wait()
+                    continue
+                except Exception as error:  # noqa: BLE001 -- as above
+                    self._undecodable(error)
+                break
+            if envelope is not None:
+                await envelope.acknowledge()
+
+    async def _event(self, payload: Payload, intake: Intake, known: KnownChats) -> None:
+        event = payload.get("event") or {}
+        if event.get("type") not in {"message", "app_mention"} or not event.get("channel"):
+            return
+        team = str(payload.get("team_id") or self._parts.account.me.team)
+        channel = str(event["channel"])
+        if event.get("subtype") in _CHANGES:
+            await self._change(event, channel, team, intake)
+        elif is_from_person(event):
+            if channel.startswith("D"):
+                self._parts.rooms.learn(str(event["user"]), channel)
+            await self._accept(event, self._parts.rooms.chat(channel), team, intake, known)
+
+    def _listens(self, chat: str) -> bool:
+        return is_direct(chat) or not self._listed or chat in self._listed
+
+    async def _change(self, event: Payload, channel: str, team: str, intake: Intake) -> None:
+        now = event.get("message") or {}
+        names = await self._people.names(named_in(str(now.get("text") or "")))
+        place = Place(self._parts.services.name, self._parts.rooms.chat(channel))
+        edit = decode_change(event, self._parts.account.me, place, names, team=team)
+        if edit is not None and self._listens(place.chat):
+            await intake.edited(edit)
+
+    async def _accept(self, message: Payload, chat: str, team: str, intake: Intake, known: KnownChats) -> bool:
+        """Hand a message over, and remember how far its chat, or its thread, was read.
+
+        Args:
+            message: Of a person.
+            chat: Where.
+            team: The workspace that it is of.
+            intake: Takes it.
+            known: Remembers.
+
+        Returns:
+            Whether it was said to the bot.
+        """
+        if not self._listens(chat):
+            return False
+        me = self._parts.account.me
+        place = place_of(message, self._parts.services.name, chat)
+        key, ts = _key(place), str(message["ts"])
+        opens = not message.get("thread_ts") or message["thread_ts"] == ts
+        is_own = _about(known, key) == _OWN or message.get("parent_user_id") == me.user
+        names = await self._people.names({str(message["user"]), *named_in(str(message.get("text") or ""))} - {me.user})
+        envelope = decode_message(message, me, place, names, team=team, in_own_thread=is_own)
+        spoken = envelope is not None and await intake.accept(envelope) in _SPOKEN
+        if opens:
+            about = await self._parts.rooms.channel(chat) if is_direct(chat) else ""
+            _read(known, chat, ts, about, spoken=spoken)
+        if place.thread is not None:
+            own = is_own or (opens and envelope is not None and envelope.addressed)
+            _read(known, key, ts, _OWN if own else "", spoken=spoken)
+        if spoken:
+            await known.store()
+        return spoken
+
+    async def _catch_up(self, intake: Intake, known: KnownChats) -> None:
+        """Take over what was said while there was no socket; what is known already the inbox knows."""
+        catch_up = CatchUp(self._parts.web, self._parts.rooms, self._parts.services)
+        newest = list(known.chats.items())[-MOST_CHATS:]
+        # Chats before their threads: a missed post may have opened one.
+        todo = deque(sorted(((key, each.read_to) for key, each in newest), key=lambda each: "/" in each[0]))
+        while todo:
+            key, read_to = todo.popleft()
+            chat, _, thread = key.partition("/")
+            async for message in catch_up.missed(chat, thread, read_to):
+                if not is_from_person(message):
+                    continue
+                spoken = await self._accept(message, chat, self._parts.account.me.team, intake, known)
+                if spoken and message.get("reply_count") and not thread:
+                    todo.append((f"{chat}/{message['ts']}", str(message["ts"])))
+
+
+def _key(place: Place) -> str:
+    """A chat, or a thread in it, among those that are known."""
+    return f"{place.chat}/{place.thread}" if place.thread else place.chat
+
+
+def _about(known: KnownChats, key: str) -> str:
+    return known.chats.get(key, KnownChat("")).about
+
+
+def _read(known: KnownChats, key: str, ts: str, about: str, *, spoken: bool) -> None:
+    before = known.chats.get(key)
+    if before is not None and float(ts) <= float(before.read_to):
+        return
+    if spoken:
+        known.spoken_to(key, ts, about)
+    else:
+        known.read(key, ts)

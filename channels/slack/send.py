@@ -1,0 +1,223 @@
+"""Everything that goes out: messages, files, edits, prompts, the status while work goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from channels._wire.pauses import Pauses
+from channels.slack.blocks import Json, blocks_of, escape
+from channels.slack.buttons import PromptView
+from channels.slack.faults import as_delivery_error
+from channels.slack.interactions import Replies
+from channels.slack.rooms import Rooms
+from channels.slack.web import LinkError, Payload, Web, WebError
+from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
+from zerobot.core.clock import Clock
+from zerobot.core.errors import DeliveryError, GoneError, RefusedError, TryLaterError
+from zerobot.core.places import Place
+
+T = TypeVar("T")
+
+EVENT_TYPE = "zerobot_message"
+"""The kind of our messages' metadata, which hold the key by which one is found again."""
+STATUS = "is working on it..."
+_PRIVATE = "private-"
+_FILE = "file-"
+_LOOKED_BACK = timedelta(hours=24)
+_PAGE = 100
+_PAGES = 3
+
+
+class Sender:
+    """Makes the calls and tells their failures in the words of `zerobot.core.errors`.
+
+    A chat that asked for a pause gets no call of any kind before it is over, whoever wants to make one.
+
+    Args:
+        web: Makes the calls.
+        rooms: Knows the channels of direct chats.
+        replies: Knows the slash commands that wait for an answer.
+        pauses: Knows which chats are to be left alone.
+        clock: How far back a history is read.
+    """
+
+    def __init__(self, web: Web, rooms: Rooms, replies: Replies, pauses: Pauses, clock: Clock) -> None:
+        self._web = web
+        self._rooms = rooms
+        self._replies = replies
+        self._pauses = pauses
+        self._clock = clock
+
+    async def send(self, message: OutboundMessage) -> SentMessage:
+        """Send a message, or a file with the message as its words."""
+        if message.file is not None:
+            return await self._send_file(message, message.file)
+        address = None if message.growing else self._replies.address(message.reply_to)
+        if address is not None:
+            value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
+            await self._call(message.place, "response_url", lambda _: self._web.post(address, value=value))
+            return SentMessage(message.place, f"{_PRIVATE}{message.key}")
+        return await self._post(message.place, _content(message.body), message.key)
+
+    async def find(self, message: OutboundMessage) -> SentMessage | None:
+        """Look for a message whose sending ended unclear, by the key in its metadata."""
+        oldest = f"{(self._clock.now() - _LOOKED_BACK).timestamp():.6f}"
+        cursor = ""
+        for _ in range(_PAGES):
+            page = await self._history(message.place, oldest, cursor)
+            for each in page.get("messages", ()):
+                if ((each.get("metadata") or {}).get("event_payload") or {}).get("key") == message.key:
+                    return SentMessage(message.place, str(each["ts"]))
+            cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                break
+        return None
+
+    async def show(self, place: Place, prompt: PromptView, name: str, key: str) -> SentMessage:
+        """Show an approval prompt; when there is a document, the buttons come only after it has arrived.
+
+        Args:
+            place: Where.
+            prompt: Its layout.
+            name: The document's file name.
+            key: The same for every try.
+        """
+        if prompt.document is not None:
+            await self._upload(place, name, prompt.document.encode("utf-8", "replace"), [])
+        return await self._post(place, _content(prompt.body) | {"blocks": prompt.blocks}, key)
+
+    async def edit(self, sent: SentMessage, body: MessageBody, prompt: PromptView | None = None) -> None:
+        """Change a message; the buttons that it had are gone unless the prompt has some."""
+        if sent.id.startswith((_PRIVATE, _FILE)):
+            raise GoneError("chat.update: it cannot be changed")
+        content = _content(body)
+        # Without blocks those that it had would stay away, but so would a note of them be kept: an empty list says it.
+        blocks = prompt.blocks if prompt else content.get("blocks", [])
+
+        async def update(channel: str) -> Payload:
+            return await self._web.call(
+                "chat.update", channel=channel, ts=sent.id, text=content["text"], blocks=blocks, parse="none"
+            )
+
+        await self._call(sent.place, "chat.update", update)
+
+    async def delete(self, sent: SentMessage) -> None:
+        """Take a message back."""
+        if sent.id.startswith((_PRIVATE, _FILE)):
+            return
+        with contextlib.suppress(GoneError):
+            await self._call(
+                sent.place, "chat.delete", lambda channel: self._web.call("chat.delete", channel=channel, ts=sent.id)
+            )
+
+    async def typing(self, place: Place) -> None:
+        """Show that work goes on, which Slack does in threads only; whether it worked does not matter."""
+        if place.thread is None:
+            return
+
+        async def set_status(channel: str) -> Payload:
+            return await self._web.call(
+                "assistant.threads.setStatus", channel_id=channel, thread_ts=place.thread, status=STATUS
+            )
+
+        with contextlib.suppress(DeliveryError):
+            await self._call(place, "assistant.threads.setStatus", set_status)
+
+    async def probe(self) -> None:
+        """Make a call that concerns no chat.
+
+        Raises:
+            DeliveryError: Slack does not answer.
+        """
+        try:
+            await self._web.call("api.test")
+        except (WebError, LinkError) as error:
+            raise as_delivery_error(error, "api.test") from error
+
+    async def _post(self, place: Place, content: Json, key: str) -> SentMessage:
+        metadata = {"event_type": EVENT_TYPE, "event_payload": {"key": key}}
+
+        async def post(channel: str) -> Payload:
+            return await self._web.call(
+                "chat.postMessage",
+                channel=channel,
+                thread_ts=place.thread,
+                metadata=metadata,
+                unfurl_links=False,
+                unfurl_media=False,
+                parse="none",
+                **content,
+            )
+
+        return SentMessage(place, str((await self._call(place, "chat.postMessage", post))["ts"]))
+
+    async def _history(self, place: Place, oldest: str, cursor: str) -> Payload:
+        method = "conversations.replies" if place.thread else "conversations.history"
+
+        async def read(channel: str) -> Payload:
+            return await self._web.call(
+                method,
+                channel=channel,
+                ts=place.thread,
+                oldest=oldest,
+                limit=_PAGE,
+                cursor=cursor or None,
+                include_all_metadata=True,
+            )
+
+        return await self._call(place, method, read)
+
+    async def _send_file(self, message: OutboundMessage, file: OutboundFile) -> SentMessage:
+        try:
+            data = await asyncio.to_thread(Path(file.path).read_bytes)
+        except OSError as error:
+            raise RefusedError(f"the file cannot be read: {error.strerror}") from error
+        blocks = blocks_of(message.body) if message.body.text else []
+        ident = await self._upload(message.place, file.name, data, blocks)
+        return SentMessage(message.place, f"{_FILE}{ident}")
+
+    async def _upload(self, place: Place, name: str, data: bytes, blocks: list[Json]) -> str:
+        """Bring a file into a chat; returns its id. Only the last of the three calls shows it to anybody."""
+
+        async def upload(channel: str) -> str:
+            ticket = await self._web.call("files.getUploadURLExternal", filename=name, length=len(data))
+            await self._web.post(str(ticket["upload_url"]), form=data)
+            await self._web.call(
+                "files.completeUploadExternal",
+                files=[{"id": ticket["file_id"], "title": name}],
+                channel_id=channel,
+                thread_ts=place.thread,
+                blocks=blocks or None,
+            )
+            return str(ticket["file_id"])
+
+        return await self._call(place, "files.completeUploadExternal", upload)
+
+    async def _call(self, place: Place, name: str, make: Callable[[str], Awaitable[T]]) -> T:
+        """Make a call about a chat, or refuse to while the chat is to be left alone.
+
+        Raises:
+            DeliveryError: Whichever fits; its cause is what our client raised.
+        """
+        wait = await self._pauses.left(place.chat)
+        if wait > 0:
+            raise TryLaterError(f"{name}: the chat is to be left alone for {wait:.1f} s", retry_after=wait)
+        try:
+            return await make(await self._rooms.channel(place.chat))
+        except (WebError, LinkError) as error:
+            failure = as_delivery_error(error, name)
+            if isinstance(failure, TryLaterError) and failure.retry_after:
+                await self._pauses.begin(place.chat, failure.retry_after)
+            raise failure from error
+
+
+def _content(body: MessageBody) -> Json:
+    """A message's text, and its blocks if it has formatting; without, nothing in the text is read as a mark."""
+    blocks = blocks_of(body)
+    text = escape(body.text)
+    return {"text": text, "blocks": blocks} if blocks else {"text": text, "mrkdwn": False}
