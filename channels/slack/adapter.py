@@ -24,6 +24,7 @@ from zerobot.core.channel import (
     Channel,
     ChannelServices,
     EditsMessages,
+    HasHome,
     Intake,
     MessageBody,
     OutboundMessage,
@@ -55,6 +56,7 @@ class SlackChannel:
         self._web = make_web(settings)
         rooms, replies = Rooms(self._web), Replies(services.clock)
         commands = frozenset(command.name for command in services.commands)
+        self._account = Account(Me("", "", commands=commands))
         self._receiver = Receiver(
             ReceiverParts(
                 web=self._web,
@@ -62,12 +64,17 @@ class SlackChannel:
                 services=services,
                 rooms=rooms,
                 interactions=Interactions(self._web, services, rooms, replies),
-                account=Account(Me("", "", commands=commands)),
+                account=self._account,
             )
         )
         pauses = Pauses(services.state, services.clock)
         self._sender = Sender(self._web, rooms, replies, pauses, services.clock)
         self._files = Files(self._web, services.http, str(settings.api_base))
+
+    @property
+    def home(self) -> str:
+        """The workspace that the app is installed in; see `HasHome`."""
+        return self._account.me.team
 
     async def run(self, intake: Intake) -> None:
         """Receive until cancelled; see `Channel`."""
@@ -115,8 +122,8 @@ class SlackChannel:
         await self._sender.edit(sent, shown.body, shown)
 
     def direct_place(self, operator: Identity) -> Place | None:
-        """A person's direct chat is named by the person's id."""
-        user = user_of(operator)
+        """A person's direct chat is named by the person's id; whoever is of another workspace is reached by its app."""
+        user = user_of(operator, self.home)
         return Place(self._name, user) if user else None
 
     async def fetch(self, attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
@@ -141,5 +148,5 @@ if TYPE_CHECKING:
 
     def _fits(
         channel: SlackChannel,
-    ) -> tuple[Channel, EditsMessages, ShowsTyping, AsksApproval, SettlesUnclear, AnswersProbe]:
-        return channel, channel, channel, channel, channel, channel
+    ) -> tuple[Channel, EditsMessages, ShowsTyping, AsksApproval, SettlesUnclear, AnswersProbe, HasHome]:
+        return channel, channel, channel, channel, channel, channel, channel

@@ -38,9 +38,15 @@ def identity(user: str, team: str) -> Identity:
     return Identity(PLATFORM, f"{team}/{user}")
 
 
-def user_of(person: Identity) -> str | None:
-    """The user's id of a person; None: he is not of this platform."""
-    return person.id.rpartition("/")[2] if person.platform == PLATFORM else None
+def user_of(person: Identity, team: str) -> str | None:
+    """The user's id of a person of a workspace; None: he is not of it.
+
+    Args:
+        person: Without a workspace he is of any.
+        team: The workspace; empty: any, while it is not known.
+    """
+    scope, _, user = person.id.rpartition("/")
+    return user if person.platform == PLATFORM and (not scope or not team or scope == team) else None
 
 
 def is_direct(chat: str) -> bool:

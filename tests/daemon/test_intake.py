@@ -54,7 +54,7 @@ class Desk:
             alive=lambda channel, why: None,
             log=self._log,
         )
-        self.intake = ChannelIntake("test", Admission(everyone=True), wires, require_mention=True)
+        self.intake = ChannelIntake("test", lambda: Admission(everyone=True), wires, require_mention=True)
 
     def _wake(self, conversation: ConversationId) -> None:
         if self.trips:

@@ -101,3 +101,20 @@ async def test_a_channel_may_give_operators_more_time() -> None:
     rules = OperatorRules(users=(), timeout=timedelta(hours=1), timeouts={"slow": timedelta(hours=24)})
     assert rules.time_for(ROOM) == timedelta(hours=1)
     assert rules.time_for(Place("slow", "1")) == timedelta(hours=24)
+
+
+def test_an_id_without_a_scope_means_the_bots_own() -> None:
+    """On a platform whose ids hold within a scope; full ids mean whom they name, other platforms have no scopes."""
+    rules = OperatorRules(
+        users=(Identity("org", "U1"), Identity("org", "T2/U2"), OLGA),
+        homes=lambda platform: ("T1",) if platform == "org" else (),
+    )
+    assert rules.operators_at(ROOM) == (Identity("org", "T1/U1"), Identity("org", "T2/U2"), OLGA)
+    assert rules.is_operator(Identity("org", "T1/U1"), ROOM)
+    assert not rules.is_operator(Identity("org", "T2/U1"), ROOM)
+
+
+def test_an_operator_without_a_scope_is_still_himself() -> None:
+    """Whether somebody asks for himself is told by his full id too."""
+    rules = OperatorRules(users=(Identity("org", "U1"),), self_approval="never", homes=lambda _: ("T1",))
+    assert rules.deciders(Identity("org", "T1/U1"), ROOM, direct=True) == ()

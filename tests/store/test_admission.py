@@ -80,3 +80,15 @@ def test_the_revoked_cannot_take_a_name() -> None:
 def test_names_are_compared_without_case() -> None:
     """The settings' form and the platform's form meet in the middle."""
     assert fold_handle(" @ANN ") == "@ann"
+
+
+def test_ids_without_a_scope_mean_the_channels_own() -> None:
+    """Operators are the same on all channels, the list of a channel is its own; what is not known yet admits nobody."""
+    written = Admission(
+        identities=frozenset({Identity("org", "U1"), Identity("org", "T9/U2")}),
+        operators=frozenset({Identity("org", "U3")}),
+    )
+    full = written.at_home(("T1",), lambda _: ("T1", "T2"))
+    assert full.identities == {Identity("org", "T1/U1"), Identity("org", "T9/U2")}
+    assert full.operators == {Identity("org", "T1/U3"), Identity("org", "T2/U3")}
+    assert written.at_home((), lambda _: ()) == written

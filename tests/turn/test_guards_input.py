@@ -68,7 +68,7 @@ class Door:
             log=self.house.note_log,
             guards=guards,
         )
-        self.intake = ChannelIntake("test", Admission(everyone=True), wires, require_mention=False)
+        self.intake = ChannelIntake("test", lambda: Admission(everyone=True), wires, require_mention=False)
 
     async def comes(self, text: str, event: str = "") -> Acceptance:
         """Somebody writes; returns when the house has come to rest."""

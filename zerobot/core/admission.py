@@ -1,10 +1,10 @@
 """The pair-check: may this sender talk to the bot at all? Pure; what the store knows is handed in."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from zerobot.core.places import Identity
+from zerobot.core.places import Identity, at_home
 
 
 class Standing(StrEnum):
@@ -38,6 +38,17 @@ class Admission:
     """Whether an unknown person in a direct chat may ask to be let in."""
     operators: frozenset[Identity] = frozenset()
     """Always admitted."""
+
+    def at_home(self, home: Sequence[str], homes: Callable[[str], Sequence[str]]) -> "Admission":
+        """The same with full ids, on a platform whose ids hold within a scope.
+
+        Args:
+            home: The channel's own scope, if it is known.
+            homes: Gives those of all channels of a platform: operators are the same everywhere.
+        """
+        operators = frozenset(full for each in self.operators for full in at_home(each, homes(each.platform)))
+        identities = frozenset(full for each in self.identities for full in at_home(each, home))
+        return replace(self, identities=identities, operators=operators)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

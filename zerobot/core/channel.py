@@ -274,6 +274,16 @@ class AnswersProbe(Protocol):
         ...
 
 
+@runtime_checkable
+class HasHome(Protocol):
+    """Is on a platform whose ids of people hold within a scope: `SCOPE/ID`."""
+
+    @property
+    def home(self) -> str:
+        """The bot's own scope, which an id written without one means; empty while it is not known."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelServices:
     """What adapters are given, since they may import only `zerobot.core`."""

@@ -1,5 +1,6 @@
 """Who and where: identities, places, conversations."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -25,6 +26,18 @@ class Identity:
         if not (platform and colon and ident):
             raise ValueError(f"{text!r} is not an identity; write PLATFORM:ID, for example console:local")
         return cls(platform, ident)
+
+
+def at_home(person: Identity, homes: Iterable[str]) -> tuple[Identity, ...]:
+    """Who is meant by an id on a platform whose ids hold within a scope: `SCOPE/ID`, or `ID` for the bot's own scope.
+
+    Args:
+        person: As the configuration names him.
+        homes: The own scopes of the bots on his platform; none where ids need no scope, or while it is not known.
+    """
+    if "/" in person.id:
+        return (person,)
+    return tuple(Identity(person.platform, f"{home}/{person.id}") for home in homes) or (person,)
 
 
 @dataclass(frozen=True, slots=True)

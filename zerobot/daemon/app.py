@@ -209,7 +209,7 @@ def _intake(parts: Parts, opened: OpenChannel) -> ChannelIntake:
     table = settings.channels.get(opened.name, ChannelSettings())
     return ChannelIntake(
         opened.name,
-        parts.wards.door.admissions[opened.name],
+        lambda: parts.wards.door.admission(opened.name),
         parts.intake,
         require_mention=table.require_mention,
         interrupts=settings.agent_for(opened.name).on_message_during_turn == "interrupt",

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from zerobot.config.schema import Settings
 from zerobot.core.admission import Admission, fold_handle
+from zerobot.core.channel import Channel, HasHome
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import Identity
+from zerobot.daemon.routing import Homes, home_of
 from zerobot.store.conversations import Conversations
 from zerobot.store.inbox import Inbox
 from zerobot.store.pairing import Pairings
@@ -38,17 +40,29 @@ class Door:
     """Knows who may talk, and ends what goes on for somebody who may not any more."""
 
     admissions: Mapping[str, Admission]
-    """Of each open channel."""
+    """Of each open channel, as it is written."""
+    channels: Mapping[str, Channel]
+    homes: Homes
     pairings: Pairings
     inbox: Inbox
     conversations: Conversations
     stop: Callable[[ConversationId], Awaitable[bool]]
     """Stops the turn of a conversation, running or paused, with its approvals."""
 
+    def admission(self, channel: str) -> Admission:
+        """Who may talk on an open channel, by full ids as far as its own scope is known."""
+        return self.admissions[channel].at_home(home_of(self.channels[channel]), self.homes)
+
     async def welcome(self, person: Identity, channel: str) -> bool:
-        """Whether somebody whose message was accepted may still talk on a channel."""
-        admission = self.admissions.get(channel)
-        return admission is None or await self.pairings.may_talk(person, channel, admission)
+        """Whether somebody whose message was accepted may still talk on a channel.
+
+        While a channel does not know its own scope, ids that are written without one mean nobody yet: until then what
+        was judged when the message was accepted holds.
+        """
+        opened = self.channels.get(channel)
+        if opened is None or (isinstance(opened, HasHome) and not opened.home):
+            return True
+        return await self.pairings.may_talk(person, channel, self.admission(channel))
 
     async def shut_out(self, person: Identity, channels: Iterable[str]) -> list[str]:
         """Somebody was shut out: what he wrote and nobody has begun is refused, what is worked on for him stops.

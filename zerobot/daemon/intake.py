@@ -53,7 +53,7 @@ class ChannelIntake:
     def __init__(
         self,
         name: str,
-        admission: Admission,
+        admission: Callable[[], Admission],
         wires: IntakeWires,
         *,
         require_mention: bool,
@@ -88,7 +88,7 @@ class ChannelIntake:
             return await self._refuse(envelope, ruling)
         if ruling is not None:
             envelope = replace(envelope, text=ruling.text)
-        accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=command)
+        accepted = await self._wires.inbox.accept(envelope, self._admission(), is_command=command)
         if accepted.outcome is Acceptance.ACCEPTED:
             self._wires.log("envelope.accepted", channel=self._name, conversation=accepted.conversation)
         else:
@@ -106,7 +106,7 @@ class ChannelIntake:
 
     async def _refuse(self, envelope: InboundEnvelope, ruling: Ruling) -> Acceptance:
         """Refuse what a guard has blocked. As with a full queue, its id alone is stored: a repeat isn't answered."""
-        accepted = await self._wires.inbox.accept(envelope, self._admission, is_command=False, queue_limit=0)
+        accepted = await self._wires.inbox.accept(envelope, self._admission(), is_command=False, queue_limit=0)
         if accepted.outcome is Acceptance.FULL:
             self._refused(envelope, Acceptance.BLOCKED)
             await self._wires.notice(envelope.place, ruling.text, envelope.message_id)
@@ -145,7 +145,7 @@ class ChannelIntake:
             ruling = None if edit.text is None else await self._ruling(edit.text, edit.place, edit.sender)
             if ruling is not None:
                 edit = replace(edit, text=None if ruling.blocked else ruling.text)
-            changed = await self._wires.inbox.edit(edit, self._admission)
+            changed = await self._wires.inbox.edit(edit, self._admission())
             if changed and ruling is not None and ruling.blocked:
                 await self._wires.notice(edit.place, ruling.text, edit.message_id)
             self._wires.log("envelope.edited", level="debug", channel=self._name, changed=changed)

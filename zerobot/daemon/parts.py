@@ -24,7 +24,7 @@ from zerobot.daemon.emergency import EmergencyStop
 from zerobot.daemon.foundation import Foundation
 from zerobot.daemon.intake import IntakeWires
 from zerobot.daemon.kits import KitMaker
-from zerobot.daemon.routing import OperatorRules, direct_places
+from zerobot.daemon.routing import Homes, OperatorRules, direct_places, home_of
 from zerobot.daemon.start_warnings import start_warnings
 from zerobot.daemon.supervisor import Supervisor
 from zerobot.daemon.turn_parts import shared_kit, turn_parts
@@ -162,6 +162,8 @@ def _wards(
             admissions={
                 name: admission_of(settings, name, each.kind.name, local) for name, each in foundation.channels.items()
             },
+            channels=foundation.bare_channels,
+            homes=_homes(foundation),
             pairings=books.pairings,
             inbox=books.inbox,
             conversations=books.conversations,
@@ -187,7 +189,18 @@ def _operator_rules(foundation: Foundation) -> OperatorRules:
         platforms={name: each.kind.name for name, each in foundation.channels.items()},
         timeout=timedelta(seconds=settings.security.approval_timeout),
         timeouts=timeouts,
+        homes=_homes(foundation),
     )
+
+
+def _homes(foundation: Foundation) -> Homes:
+    """The own scopes of the open channels, as they are known when they are asked for."""
+
+    def homes(platform: str) -> tuple[str, ...]:
+        channels = (each.channel for each in foundation.channels.values() if each.kind.name == platform)
+        return tuple(dict.fromkeys(home for channel in channels for home in home_of(channel)))
+
+    return homes
 
 
 def _desk_wires(

@@ -1,15 +1,30 @@
 """Who may decide an approval, and where the question is put. Pure, but for what a channel is asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from zerobot.core.channel import AsksApproval
-from zerobot.core.places import Identity, Place
+from zerobot.core.channel import AsksApproval, Channel, HasHome
+from zerobot.core.places import Identity, Place, at_home
 from zerobot.delivery.delivery import Delivery
 
 CLI = Identity("cli", "local")
 """Whoever types commands in the daemon's own account: what they decide counts as an operator's."""
+
+
+Homes = Callable[[str], Sequence[str]]
+"""Gives the own scopes of the bots on a platform, by the platform's name: see `HasHome`."""
+
+
+def no_homes(platform: str) -> Sequence[str]:
+    """No platform has scopes."""
+    del platform
+    return ()
+
+
+def home_of(channel: Channel) -> Sequence[str]:
+    """A channel's own scope, if there is one and it is known."""
+    return (channel.home,) if isinstance(channel, HasHome) and channel.home else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +45,14 @@ class OperatorRules:
     """How long operators have."""
     timeouts: Mapping[str, timedelta] = field(default_factory=dict)
     """The same for channels that say otherwise."""
+    homes: Homes = no_homes
 
     def operators_at(self, place: Place) -> tuple[Identity, ...]:
         """Who is an operator for what happens in a place."""
+        users = tuple(full for user in self.users for full in at_home(user, self.homes(user.platform)))
         if self.local is not None and self.platforms.get(place.channel) == self.local.platform:
-            return (self.local, *(user for user in self.users if user != self.local))
-        return self.users
+            return (self.local, *(user for user in users if user != self.local))
+        return users
 
     def is_operator(self, person: Identity, place: Place) -> bool:
         """Whether somebody is an operator for what happens in a place."""

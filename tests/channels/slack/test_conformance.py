@@ -30,9 +30,9 @@ class SlackTown(Town):
             "bot_token": slack.bot_token,
             "app_token": slack.app_token,
             "api_base": slack.api_base,
-            "allowed_users": [f"{slack.team}/U2001", f"{slack.team}/U2002"],
+            "allowed_users": ["U2001", f"{slack.team}/U2002"],
         }
-        super().__init__(folder, model, KIND, table, f"slack:{slack.team}/U1001")
+        super().__init__(folder, model, KIND, table, "slack:U1001")
         self.slack = slack
         self.olga = slack.user("U1001", name="Olga")
         self.uma = slack.user("U2001", name="Uma")
