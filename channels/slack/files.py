@@ -65,8 +65,13 @@ class Files:
         return str(file.get("url_private_download") or file.get("url_private") or "")
 
     def _is_ours(self, address: str) -> bool:
-        host = urlsplit(address).hostname or ""
-        return host in {self._home, "slack.com"} or host.endswith((".slack.com", ".slack-files.com"))
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            return False
+        host = parts.hostname or ""
+        is_slack = host == "slack.com" or host.endswith((".slack.com", ".slack-files.com"))
+        return host == self._home or (is_slack and parts.scheme == "https")
 
     async def _download(self, address: str, attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
         total = 0

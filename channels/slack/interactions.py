@@ -193,11 +193,17 @@ def _private(text: str) -> dict[str, object]:
 
 
 async def _words_of(intake: Intake, press: Press) -> str:
-    return (await intake.press(press.press)).text
+    try:
+        return (await intake.press(press.press)).text
+    except StorageError as error:
+        return error.user_text
 
 
 async def _refusal_of(intake: Intake, press: Press) -> str | None:
-    refusal = await intake.may_press(press.press)
+    try:
+        refusal = await intake.may_press(press.press)
+    except StorageError as error:
+        return error.user_text
     return refusal.text if refusal is not None else None
 
 

@@ -27,6 +27,8 @@ QUIET_SECONDS = 20.0
 """After so long without a sign we ask for one; after as long again it counts as dead. Slack pings oftener."""
 REPLACED_SECONDS = 30.0
 """How long a connection that Slack wants to end is still read beside the next one."""
+SHORTEST_SECONDS = 5.0
+"""Of a connection that Slack replaced sooner the next one is not hurried: it must not become a storm of them."""
 _CLOSE_SECONDS = 1.0
 # What no further try mends: https://docs.slack.dev/reference/methods/apps.connections.open#errors
 _FATAL = BAD_TOKEN | {"missing_scope", "no_permission", "access_denied", "not_allowed", "org_login_required"}
@@ -110,13 +112,15 @@ class Sockets:
         async with asyncio.TaskGroup() as group:
             replaces = False
             while fault is None:
-                link = _Link(replaces)
+                link, began = _Link(replaces), self._services.clock.monotonic()
                 group.create_task(self._connection(link, intake), name="slack socket")
                 await link.over.wait()
                 fault, replaces = link.fault, not link.why
                 if link.why and fault is None:
                     intake.disconnected(link.why)
                     await backoff.wait(link.at_least)
+                elif self._services.clock.monotonic() - began < SHORTEST_SECONDS:
+                    await backoff.wait()
         if fault is not None:
             raise fault
 

@@ -122,7 +122,8 @@ class Sockets:
         """Send what happens, in order."""
         while True:
             sent = await self._outbox.get()
-            socket = next((each for each in reversed(self._sockets) if not each.ws.closed and not each.leaving), None)
+            open_ = [each for each in self._sockets if not each.ws.closed]
+            socket = max(open_, key=lambda each: not each.leaving, default=None)
             if socket is None:
                 self._dropped(sent)
                 continue
@@ -185,6 +186,7 @@ class Sockets:
         old, connects = list(self._sockets), self.connects
         await self.say({"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-1"}})
         if await self._signal.within(lambda: self.connects > connects, 10.0):
+            await self._signal.within(lambda: not any(socket.open for socket in old), 2.0)
             for socket in old:
                 await socket.ws.close()
 
