@@ -24,6 +24,7 @@ from zerobot.core.channel import (
     Channel,
     ChannelServices,
     EditsMessages,
+    GrowsMessages,
     HasHome,
     Intake,
     MessageBody,
@@ -68,7 +69,7 @@ class SlackChannel:
             )
         )
         pauses = Pauses(services.state, services.clock)
-        self._sender = Sender(self._web, rooms, replies, pauses, services.clock)
+        self._sender = Sender(self._web, rooms, replies, pauses, services.clock, lambda: self._account.me.user)
         self._files = Files(self._web, services.http, str(settings.api_base))
 
     @property
@@ -103,6 +104,14 @@ class SlackChannel:
     async def edit(self, sent: SentMessage, body: MessageBody) -> None:
         """Change a message; see `EditsMessages`."""
         await self._sender.edit(sent, body)
+
+    async def grow(self, sent: SentMessage, body: MessageBody) -> bool:
+        """Bring a draft nearer to a body; see `GrowsMessages`."""
+        return await self._sender.grow(sent, body)
+
+    def is_growing(self, sent: SentMessage) -> bool:
+        """Whether a message has grown as a stream; see `GrowsMessages`."""
+        return self._sender.is_growing(sent)
 
     async def delete(self, sent: SentMessage) -> None:
         """Take a message back; see `EditsMessages`."""
@@ -148,5 +157,5 @@ if TYPE_CHECKING:
 
     def _fits(
         channel: SlackChannel,
-    ) -> tuple[Channel, EditsMessages, ShowsTyping, AsksApproval, SettlesUnclear, AnswersProbe, HasHome]:
-        return channel, channel, channel, channel, channel, channel, channel
+    ) -> tuple[Channel, EditsMessages, GrowsMessages, ShowsTyping, AsksApproval, SettlesUnclear, AnswersProbe, HasHome]:
+        return channel, channel, channel, channel, channel, channel, channel, channel

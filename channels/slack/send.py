@@ -15,6 +15,7 @@ from channels.slack.buttons import PromptView
 from channels.slack.faults import as_delivery_error
 from channels.slack.interactions import Replies
 from channels.slack.rooms import Rooms
+from channels.slack.streams import STILL_OPEN, Streams, is_stream_place
 from channels.slack.web import LinkError, Payload, Web, WebError
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.clock import Clock
@@ -44,10 +45,15 @@ class Sender:
         replies: Knows the slash commands that wait for an answer.
         pauses: Knows which chats are to be left alone.
         clock: How far back a history is read.
+        me: Gives the bot's id.
     """
 
-    def __init__(self, web: Web, rooms: Rooms, replies: Replies, pauses: Pauses, clock: Clock) -> None:
+    def __init__(
+        self, web: Web, rooms: Rooms, replies: Replies, pauses: Pauses, clock: Clock, me: Callable[[], str]
+    ) -> None:
         self._web = web
+        self._me = me
+        self._streams = Streams(web, clock)
         self._rooms = rooms
         self._replies = replies
         self._pauses = pauses
@@ -57,6 +63,12 @@ class Sender:
         """Send a message, or a file with the message as its words."""
         if message.file is not None:
             return await self._send_file(message, message.file)
+        if self._streams.fits(message):
+            begun = await self._call(
+                message.place, "chat.startStream", lambda channel: self._streams.start(channel, message)
+            )
+            if begun is not None:
+                return begun
         address = None if message.growing else self._replies.address(message.reply_to)
         if address is not None:
             value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
@@ -71,7 +83,7 @@ class Sender:
         for _ in range(_PAGES):
             page = await self._history(message.place, oldest, cursor)
             for each in page.get("messages", ()):
-                if ((each.get("metadata") or {}).get("event_payload") or {}).get("key") == message.key:
+                if _is(each, message, self._me()):
                     return SentMessage(message.place, str(each["ts"]))
             cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
             if not cursor:
@@ -91,12 +103,22 @@ class Sender:
             await self._upload(place, name, prompt.document.encode("utf-8", "replace"), [])
         return await self._post(place, _content(prompt.body) | {"blocks": prompt.blocks}, key)
 
+    async def grow(self, sent: SentMessage, body: MessageBody) -> bool:
+        """Bring a draft nearer to a body; see `GrowsMessages`."""
+        whole = None
+        if self._streams.is_open(sent):
+            whole = await self._call(
+                sent.place, "chat.appendStream", lambda channel: self._streams.grow(channel, sent, body)
+            )
+        if whole is None:
+            await self.edit(sent, body)
+        return whole is not False
+
     async def edit(self, sent: SentMessage, body: MessageBody, prompt: PromptView | None = None) -> None:
         """Change a message; the buttons that it had are gone unless the prompt has some."""
         if sent.id.startswith((_PRIVATE, _FILE)):
             raise GoneError("chat.update: it cannot be changed")
         content = _content(body)
-        # Without blocks those that it had would stay away, but so would a note of them be kept: an empty list says it.
         blocks = prompt.blocks if prompt else content.get("blocks", [])
 
         async def update(channel: str) -> Payload:
@@ -104,10 +126,27 @@ class Sender:
                 "chat.update", channel=channel, ts=sent.id, text=content["text"], blocks=blocks, parse="none"
             )
 
-        await self._call(sent.place, "chat.update", update)
+        async def stop_and_update(channel: str) -> Payload:
+            if self._streams.is_open(sent):
+                await self._streams.stop(channel, sent)
+            try:
+                return await update(channel)
+            except WebError as error:
+                if error.code != STILL_OPEN:
+                    raise
+            # An earlier process has begun it.
+            await self._streams.stop(channel, sent)
+            return await update(channel)
+
+        await self._call(sent.place, "chat.update", stop_and_update)
+
+    def is_growing(self, sent: SentMessage) -> bool:
+        """Whether a message has grown as a stream; see `GrowsMessages`."""
+        return self._streams.is_open(sent)
 
     async def delete(self, sent: SentMessage) -> None:
         """Take a message back."""
+        self._streams.forget(sent)
         if sent.id.startswith((_PRIVATE, _FILE)):
             return
         with contextlib.suppress(GoneError):
@@ -214,6 +253,20 @@ class Sender:
             if isinstance(failure, TryLaterError) and failure.retry_after:
                 await self._pauses.begin(place.chat, failure.retry_after)
             raise failure from error
+
+
+def _is(found: Payload, message: OutboundMessage, me: str) -> bool:
+    """Whether a message of the history is this one: by its key, or as a stream of ours that nothing has finished.
+
+    A stream takes no metadata. One that stands behind what the message answers, and was not edited, is its beginning:
+    a conversation has one turn at a time.
+    """
+    metadata = found.get("metadata")
+    if metadata:
+        return bool((metadata.get("event_payload") or {}).get("key") == message.key)
+    if not (is_stream_place(message.place) and message.reply_to and found.get("user") == me):
+        return False
+    return not (found.get("files") or found.get("edited")) and float(found["ts"]) > float(message.reply_to)
 
 
 def _content(body: MessageBody) -> Json:

@@ -5,11 +5,12 @@ https://docs.slack.dev/reference/methods
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.platforms.slack_text import UPDATE_CHARACTERS, BlocksError, check_message, check_view, notified
-from tests.platforms.slack_world import Channel, Json, Message, RefusalError
+from tests.platforms.slack_world import DIRECT, Channel, Json, Message, RefusalError
 
 if TYPE_CHECKING:
     from tests.platforms.slack_server import SlackServer
@@ -20,15 +21,19 @@ SCOPES = (
     "mpim:history,users:read"
 )
 _MOST_PAGE = 999
+STREAM_CHARACTERS = 12_000
 # Arguments that the double knows, by method; another one is a mistake of ours.
 ARGUMENTS: dict[str, str] = {
     "api.test": "",
     "apps.connections.open": "",
     "assistant.threads.setStatus": "channel_id thread_ts status",
     "auth.test": "",
+    "chat.appendStream": "channel ts markdown_text",
     "chat.delete": "channel ts",
     "chat.postEphemeral": "channel user thread_ts text blocks",
     "chat.postMessage": "channel thread_ts text blocks metadata unfurl_links unfurl_media parse mrkdwn",
+    "chat.startStream": "channel thread_ts markdown_text recipient_user_id recipient_team_id",
+    "chat.stopStream": "channel ts markdown_text metadata",
     "chat.update": "channel ts text blocks metadata parse",
     "conversations.history": "channel oldest latest limit cursor include_all_metadata",
     "conversations.open": "users",
@@ -48,14 +53,18 @@ class Api:
         self._server = server
         self.scopes = SCOPES
         self.file_bytes = 1_000_000_000
+        self.has_streams = True
         self._methods: dict[str, Handler] = {
             "api.test": self._nothing,
             "apps.connections.open": self._open_socket,
             "assistant.threads.setStatus": self._set_status,
             "auth.test": self._who,
+            "chat.appendStream": self._append_stream,
             "chat.delete": self._delete,
             "chat.postEphemeral": self._ephemeral,
             "chat.postMessage": self._post,
+            "chat.startStream": self._start_stream,
+            "chat.stopStream": self._stop_stream,
             "chat.update": self._update,
             "conversations.history": self._history,
             "conversations.open": self._open_direct,
@@ -142,8 +151,48 @@ class Api:
             raise RefusalError("cant_update_message")
         return message
 
+    # Streams: https://docs.slack.dev/reference/methods/chat.startStream.
+
+    async def _start_stream(self, arguments: Json) -> Json:
+        channel = self._channel(arguments["channel"])
+        if not self.has_streams:
+            raise RefusalError("channel_type_not_supported")
+        if channel.message(arguments.get("thread_ts", "")) is None:
+            raise RefusalError("invalid_thread_ts")
+        if channel.kind != DIRECT and not (arguments.get("recipient_user_id") and arguments.get("recipient_team_id")):
+            raise RefusalError("missing_recipient_user_id")
+        raw, pings = streamed(arguments)
+        message = self._server.new_message(
+            channel, self._server.bot, raw, from_bot=True, thread_ts=arguments["thread_ts"], pings=pings, streaming=True
+        )
+        return {"channel": channel.id, "ts": message.ts}
+
+    def _stream(self, arguments: Json) -> Message:
+        message = self._own(arguments)
+        if not message.streaming:
+            raise RefusalError("message_not_in_streaming_state")
+        return message
+
+    async def _append_stream(self, arguments: Json) -> Json:
+        message = self._stream(arguments)
+        raw, pings = streamed(arguments)
+        message.raw += raw
+        message.pings += pings
+        message.history.append(message.text)
+        return {"channel": message.channel.id, "ts": message.ts}
+
+    async def _stop_stream(self, arguments: Json) -> Json:
+        message = self._stream(arguments)
+        message.streaming = False
+        return {"channel": message.channel.id, "ts": message.ts}
+
+    # Edits.
+
     async def _update(self, arguments: Json) -> Json:
         message = self._own(arguments)
+        if message.streaming:
+            raise RefusalError("streaming_state_conflict")
+        message.updated = True
         text, blocks = arguments.get("text", ""), arguments.get("blocks", [])
         _checked(lambda: check_message(text, blocks, limit=UPDATE_CHARACTERS))
         message.raw, message.blocks = text, blocks
@@ -245,6 +294,16 @@ class Api:
         _checked(lambda: check_view(arguments["view"]))
         self._server.presses.open_view(arguments["trigger_id"], arguments["view"])
         return {"view": {"id": "V1"}}
+
+
+def streamed(arguments: Json) -> tuple[str, list[str]]:
+    """A piece of a stream as it will be read, and whom it notifies. A sign that means something is an oversight."""
+    piece = arguments.get("markdown_text", "")
+    if len(piece) > STREAM_CHARACTERS:
+        raise RefusalError("msg_too_long")
+    if re.search(r"[`*_#~\[\]|<>]", re.sub(r"\\.", "", piece)):
+        raise RefusalError("invalid_arguments")
+    return re.sub(r"\\(.)", r"\1", piece), notified(piece, [])
 
 
 def _since(messages: list[Message], arguments: Json) -> list[Message]:

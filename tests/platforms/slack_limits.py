@@ -77,6 +77,7 @@ class Traffic:
     """Who called how often, who was limited until when, and who called nevertheless."""
 
     methods: dict[str, tuple[int, float]] = field(default_factory=lambda: dict(METHODS))
+    posts: tuple[int, float] = POSTS
     violations: list[Call] = field(default_factory=list)
     """Calls about a channel that was to be left alone."""
     refused: list[Call] = field(default_factory=list)
@@ -102,7 +103,7 @@ class Traffic:
         if call.name in self.methods:
             self._count(call, (call.name, ""), *self.methods[call.name])
         if call.name in {"chat.postMessage", "chat.startStream"}:
-            self._count(call, ("posts", call.channel), *POSTS)
+            self._count(call, ("posts", call.channel), *self.posts)
 
     def _count(self, call: Call, key: tuple[str, str], calls: int, seconds: float) -> None:
         now, times = self.clock(), self._times[key]

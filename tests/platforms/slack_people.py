@@ -166,6 +166,7 @@ class Person:
         """Change what was written."""
         before = message.as_json()
         message.raw = text.replace("@zero", f"<@{self._server.bot}>")
+        message.updated = True
         message.history.append(message.text)
         self._server.tell_changed(message, before)
 

@@ -88,6 +88,8 @@ class Message:
     """Each text that people saw in it, the first one first."""
     deleted: bool = False
     streaming: bool = False
+    updated: bool = False
+    """Whether it was edited; what a stream appends is no edit."""
     extra: Json = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -126,7 +128,7 @@ class Message:
             value["blocks"] = self.blocks
         if self.files:
             value |= {"files": [file.as_json() for file in self.files], "subtype": "file_share"}
-        if self.edits > 0:
+        if self.updated:
             value["edited"] = {"user": self.user, "ts": self.ts}
         if self.metadata is not None and with_metadata:
             value["metadata"] = self.metadata

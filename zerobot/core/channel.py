@@ -223,6 +223,26 @@ class EditsMessages(Protocol):
 
 
 @runtime_checkable
+class GrowsMessages(Protocol):
+    """Can let a draft grow otherwise than by edits: meanwhile the message may lag behind or lack its formatting."""
+
+    async def grow(self, sent: SentMessage, body: MessageBody) -> bool:
+        """Bring a draft nearer to a body; more follows. `EditsMessages.edit` makes it the body, whole.
+
+        Returns:
+            Whether all words of the body stand there; else the same body is given again when its time comes.
+
+        Raises:
+            TryLaterError, UnclearError, RefusedError, GoneError, UnreachableError: As for an edit.
+        """
+        ...
+
+    def is_growing(self, sent: SentMessage) -> bool:
+        """Whether a message has grown like this, so that it needs an edit in the end even if no word changes."""
+        ...
+
+
+@runtime_checkable
 class ShowsTyping(Protocol):
     """Can show that work goes on."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
-from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage, ShowsTyping
+from zerobot.core.channel import Channel, GrowsMessages, MessageBody, OutboundMessage, SentMessage, ShowsTyping
 from zerobot.core.errors import DeliveryError, StorageError, TryLaterError, UnclearError
 from zerobot.core.events import Final, TurnEvent
 from zerobot.core.ids import ReplyId
@@ -122,7 +122,11 @@ class TurnView:
     @property
     def shown(self) -> Mapping[int, Shown]:
         """What stands on the platform, by position; stable once `finished` has returned."""
-        return self._draft.shown
+        place = self.ref.place
+        return {
+            at: Shown(each.id, None) if _is_growing(self.line.channel, each.at(place)) else each
+            for at, each in self._draft.shown.items()
+        }
 
     @property
     def final(self) -> Final | None:
@@ -330,7 +334,8 @@ class Draft:
         except DeliveryError:
             await outbox.release_part(self.reply, position)
             raise
-        self.shown[position] = Shown(sent.id, body)
+        # Of what grows perhaps not all words are there yet.
+        self.shown[position] = Shown(sent.id, None if _is_growing(self._line.channel, sent) else body)
         await self._record(self.reply, position, body, sent.id, same=prepared in (None, body))
         return True
 
@@ -360,5 +365,14 @@ class Draft:
             self._edited.add(position)
         # Until the platform has answered nobody knows which of the two it shows.
         self.shown[position] = Shown(shown.id, None)
-        await editor.edit(SentMessage(self._ref.place, shown.id), body)
-        self.shown[position] = Shown(shown.id, body)
+        channel, sent, whole = self._line.channel, shown.at(self._ref.place), True
+        if isinstance(channel, GrowsMessages):
+            whole = await channel.grow(sent, body)
+        else:
+            await editor.edit(sent, body)
+        if whole:
+            self.shown[position] = Shown(shown.id, body)
+
+
+def _is_growing(channel: Channel, sent: SentMessage) -> bool:
+    return isinstance(channel, GrowsMessages) and channel.is_growing(sent)
