@@ -84,6 +84,7 @@ class Interactions:
         self._services = services
         self._rooms = rooms
         self._replies = replies
+        self._deciding = asyncio.Lock()
 
     async def answer(self, envelope: Envelope, me: Me, intake: Intake, group: asyncio.TaskGroup) -> None:
         """Do what was asked for, and tell whoever asked, and only him, what he must know of it.
@@ -128,10 +129,18 @@ class Interactions:
         return self._rooms.chat(channel)
 
     async def _press(self, envelope: Envelope, press: Press, intake: Intake, group: asyncio.TaskGroup) -> None:
-        pressing = group.create_task(_words_of(intake, press), name="slack press")
+        pressing = group.create_task(self._words_of(intake, press), name="slack press")
         await self._in_time(pressing)
         await envelope.acknowledge()
         await self._tell(press, await pressing)
+
+    async def _words_of(self, intake: Intake, press: Press) -> str:
+        """Let a press count; of several the one that came first does."""
+        async with self._deciding:
+            try:
+                return (await intake.press(press.press)).text
+            except StorageError as error:
+                return error.user_text
 
     async def _open_form(self, envelope: Envelope, press: Press, intake: Intake, group: asyncio.TaskGroup) -> None:
         """Ask for the reason, unless the press would not count; what the form sends is looked at again."""
@@ -190,13 +199,6 @@ class Interactions:
 
 def _private(text: str) -> dict[str, object]:
     return {"response_type": "ephemeral", "text": escape(text)}
-
-
-async def _words_of(intake: Intake, press: Press) -> str:
-    try:
-        return (await intake.press(press.press)).text
-    except StorageError as error:
-        return error.user_text
 
 
 async def _refusal_of(intake: Intake, press: Press) -> str | None:

@@ -11,8 +11,8 @@ import httpx
 
 from channels.slack import KIND, SlackSettings
 from channels.slack.adapter import SlackChannel
+from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
 from tests.platforms.slack_server import SlackServer
-from tests.platforms.telegram_house import COMMANDS, HastyClock, Lines
 from zerobot.core.channel import ChannelServices, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.places import Place
 from zerobot.testing.intake import MemoryState, RecordingIntake
