@@ -26,25 +26,30 @@ class KnownChat:
 class KnownChats:
     """Remembers chats over restarts. A value that cannot be read counts as none."""
 
-    def __init__(self, state: ChannelState, chats: Mapping[str, KnownChat]) -> None:
+    def __init__(self, state: ChannelState, chats: Mapping[str, KnownChat], key: str = _KEY) -> None:
         """Begin with what is known; `load` is how one is made."""
         self._state = state
+        self._key = key
         self._chats = dict(chats)
         self._changed = False
 
     @classmethod
-    async def load(cls, state: ChannelState) -> KnownChats:
+    async def load(cls, state: ChannelState, key: str = _KEY) -> KnownChats:
         """Read what was stored.
+
+        Args:
+            state: Where it is kept.
+            key: Its name there; another one for what is counted apart, such as threads.
 
         Raises:
             StorageError: It cannot be read now.
         """
         try:
-            value = json.loads(await state.get(_KEY) or "{}")
+            value = json.loads(await state.get(key) or "{}")
             chats = {str(chat): KnownChat(str(read_to), str(about)) for chat, (read_to, about) in value.items()}
         except (ValueError, TypeError, AttributeError):
             chats = {}
-        return cls(state, chats)
+        return cls(state, chats, key)
 
     @property
     def chats(self) -> Mapping[str, KnownChat]:
@@ -74,5 +79,5 @@ class KnownChats:
         """
         if self._changed:
             value = {chat: [known.read_to, known.about] for chat, known in self._chats.items()}
-            await self._state.set(_KEY, json.dumps(value))
+            await self._state.set(self._key, json.dumps(value))
             self._changed = False

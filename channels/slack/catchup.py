@@ -13,8 +13,8 @@ LONGEST_ABSENCE = timedelta(hours=24)
 """Older messages are let be: an answer of yesterday helps nobody."""
 MOST_MESSAGES = 300
 """Of one chat."""
-MOST_CHATS = 40
-"""Chats and threads; those that spoke last go first. Histories are of tier 3: at least 50 calls a minute."""
+MOST_CHATS = 20
+"""Chats, and threads: those in which the bot was spoken to last. Histories are of tier 3: 50 calls a minute."""
 _PAGE = 100
 _TRIES = 3
 _LONGEST_WAIT = 60.0

@@ -29,7 +29,6 @@ class Me:
     """Its id as a member."""
     team: str
     """The workspace that it is installed in."""
-    bot: str = ""
     commands: AbstractSet[str] = frozenset()
     """The names of the chat's commands, without a slash."""
 

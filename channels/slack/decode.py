@@ -49,6 +49,11 @@ def user_of(person: Identity, team: str) -> str | None:
     return user if person.platform == PLATFORM and (not scope or not team or scope == team) else None
 
 
+def team_of(message: Payload) -> str:
+    """The workspace of a message's author, which is another one in shared channels; empty: it does not say."""
+    return str(message.get("user_team") or message.get("team") or "")
+
+
 def is_direct(chat: str) -> bool:
     """Whether a chat of ours is a direct one: those are named by their person, all others by their channel."""
     return bool(_USER.fullmatch(chat))
@@ -103,7 +108,7 @@ def decode_message(
     user, ts, direct = str(message["user"]), str(message["ts"]), is_direct(place.chat)
     return InboundEnvelope(
         conversation=ConversationKey(place),
-        sender=identity(user, str(message.get("user_team") or team)),
+        sender=identity(user, team_of(message) or team),
         event_id=f"{place.chat}:{ts}",
         message_id=ts,
         text=text,
@@ -136,7 +141,7 @@ def decode_change(event: Payload, me: Me, place: Place, names: Mapping[str, str]
     words = None if deleted else "\n".join([*labels(now), said(str(now.get("text") or ""), me, names).text])
     return EnvelopeEdit(
         place=place,
-        sender=identity(str(user), str(about.get("user_team") or team)) if user else None,
+        sender=identity(str(user), team_of(about) or team) if user else None,
         message_id=str(event.get("deleted_ts") or about.get("ts") or ""),
         text=words,
     )

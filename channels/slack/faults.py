@@ -34,7 +34,6 @@ _LATER = frozenset(
     {"service_unavailable", "request_timeout", "team_added_to_org", "accesslimited", "external_channel_migrating",
      "update_failed"}
 )  # fmt: skip
-NOTHING_THERE = "message_not_found"
 
 
 def as_delivery_error(error: WebError | LinkError, call: str) -> DeliveryError:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from channels._wire.backoff import Backoff
-from channels._wire.known import KnownChat, KnownChats
 from channels.slack.catchup import MOST_CHATS, CatchUp
 from channels.slack.content import Me, Payload, named_in
 from channels.slack.decode import decode_change, decode_message, is_direct, is_from_person, place_of
 from channels.slack.faults import BAD_TOKEN
 from channels.slack.interactions import Interactions
 from channels.slack.people import People
+from channels.slack.position import Position, Unread
 from channels.slack.rooms import Rooms
 from channels.slack.settings import SlackSettings
 from channels.slack.socket import Envelope, Sockets, refused_bot_token
@@ -25,8 +25,6 @@ from zerobot.core.places import Place
 
 _SPOKEN = frozenset({Acceptance.ACCEPTED, Acceptance.DUPLICATE, Acceptance.FULL, Acceptance.BLOCKED})
 _CHANGES = frozenset({"message_changed", "message_deleted"})
-_OWN = "own"
-"""What is remembered of a thread that began with words to the bot: all of it is meant for the bot."""
 
 
 @dataclass(slots=True)
@@ -75,7 +73,7 @@ class Receiver:
     async def _receive(self, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         services = self._parts.services
         await self._introduce(intake)
-        known = await self._known()
+        position = await self._position()
         self._events = asyncio.Queue()
         sockets = Sockets(
             self._parts.web,
@@ -83,13 +81,13 @@ class Receiver:
             lambda envelope: self._take(envelope, intake, side_work),
             self._greeted,
         )
-        consumer = side_work.create_task(self._consume(intake, known), name="slack events")
+        consumer = side_work.create_task(self._consume(intake, position), name="slack events")
         try:
             await sockets.run(intake)
         finally:
             consumer.cancel()
             try:
-                await known.store()
+                await position.store()
             except StorageError as error:
                 services.log("slack.not_stored", level="warning", error=error, channel=services.name)
 
@@ -101,9 +99,7 @@ class Receiver:
             wait = 0.0
             try:
                 found = await self._parts.web.call("auth.test")
-                account.me = Me(
-                    str(found["user_id"]), str(found["team_id"]), str(found.get("bot_id", "")), account.me.commands
-                )
+                account.me = replace(account.me, user=str(found["user_id"]), team=str(found["team_id"]))
             except WebError as error:
                 if error.code in BAD_TOKEN:
                     raise refused_bot_token(services.name) from None
@@ -115,21 +111,20 @@ class Receiver:
                 break
             await backoff.wait(wait)
 
-    async def _known(self) -> KnownChats:
-        """Read which chats are known, and with them the channels of direct chats."""
+    async def _position(self) -> Position:
+        """Read how far we are, and with it the channels of direct chats."""
         services, backoff = self._parts.services, Backoff(self._parts.services.clock)
         while True:
             try:
-                known = await KnownChats.load(services.state)
+                position = await Position.load(services.state)
             except StorageError as error:
                 services.log("slack.not_stored", level="error", error=error, channel=services.name)
                 await backoff.wait()
             else:
                 break
-        for chat, each in known.chats.items():
-            if is_direct(chat) and each.about:
-                self._parts.rooms.learn(chat, each.about)
-        return known
+        for user, channel in position.direct_channels():
+            self._parts.rooms.learn(user, channel)
+        return position
 
     def _greeted(self, gap: bool) -> None:  # noqa: FBT001 -- called by position
         if gap:
@@ -152,7 +147,7 @@ class Receiver:
         services = self._parts.services
         services.log("slack.undecodable", level="error", error=error, channel=services.name)
 
-    async def _consume(self, intake: Intake, known: KnownChats) -> None:
+    async def _consume(self, intake: Intake, position: Position) -> None:
         """Hand over one event after another; what cannot be stored now is not acknowledged, and tried again."""
         services, backoff = self._parts.services, Backoff(self._parts.services.clock)
         while True:
@@ -160,9 +155,9 @@ class Receiver:
             while True:
                 try:
                     if envelope is None:
-                        await self._catch_up(intake, known)
+                        await self._catch_up(intake, position)
                     else:
-                        await self._event(envelope.payload, intake, known)
+                        await self._event(envelope.payload, intake, position)
                 except StorageError as error:
                     services.log("slack.not_stored", level="error", error=error, channel=services.name)
                     await backoff.wait()
@@ -173,7 +168,7 @@ class Receiver:
             if envelope is not None:
                 await envelope.acknowledge()
 
-    async def _event(self, payload: Payload, intake: Intake, known: KnownChats) -> None:
+    async def _event(self, payload: Payload, intake: Intake, position: Position) -> None:
         event = payload.get("event") or {}
         if event.get("type") not in {"message", "app_mention"} or not event.get("channel"):
             return
@@ -184,7 +179,7 @@ class Receiver:
         elif is_from_person(event):
             if channel.startswith("D"):
                 self._parts.rooms.learn(str(event["user"]), channel)
-            await self._accept(event, self._parts.rooms.chat(channel), team, intake, known)
+            await self._accept(event, self._parts.rooms.chat(channel), team, intake, position)
 
     def _listens(self, chat: str) -> bool:
         return is_direct(chat) or not self._listed or chat in self._listed
@@ -197,7 +192,7 @@ class Receiver:
         if edit is not None and self._listens(place.chat):
             await intake.edited(edit)
 
-    async def _accept(self, message: Payload, chat: str, team: str, intake: Intake, known: KnownChats) -> bool:
+    async def _accept(self, message: Payload, chat: str, team: str, intake: Intake, position: Position) -> bool:
         """Hand a message over, and remember how far its chat, or its thread, was read.
 
         Args:
@@ -205,7 +200,7 @@ class Receiver:
             chat: Where.
             team: The workspace that it is of.
             intake: Takes it.
-            known: Remembers.
+            position: Remembers.
 
         Returns:
             Whether it was said to the bot.
@@ -214,53 +209,29 @@ class Receiver:
             return False
         me = self._parts.account.me
         place = place_of(message, self._parts.services.name, chat)
-        key, ts = _key(place), str(message["ts"])
-        opens = not message.get("thread_ts") or message["thread_ts"] == ts
-        is_own = _about(known, key) == _OWN or message.get("parent_user_id") == me.user
+        opens = not message.get("thread_ts") or message["thread_ts"] == message["ts"]
+        own = position.owns(place) or message.get("parent_user_id") == me.user
         names = await self._people.names({str(message["user"]), *named_in(str(message.get("text") or ""))} - {me.user})
-        envelope = decode_message(message, me, place, names, team=team, in_own_thread=is_own)
+        envelope = decode_message(message, me, place, names, team=team, in_own_thread=own)
         spoken = envelope is not None and await intake.accept(envelope) in _SPOKEN
-        if opens:
-            about = await self._parts.rooms.channel(chat) if is_direct(chat) else ""
-            _read(known, chat, ts, about, spoken=spoken)
-        if place.thread is not None:
-            own = is_own or (opens and envelope is not None and envelope.addressed)
-            _read(known, key, ts, _OWN if own else "", spoken=spoken)
+        own = own or (opens and envelope is not None and envelope.addressed)
+        channel = await self._parts.rooms.channel(chat) if is_direct(chat) else ""
+        position.read(place, str(message["ts"]), channel, opens=opens, spoken=spoken, own=own)
         if spoken:
-            await known.store()
+            await position.store()
         return spoken
 
-    async def _catch_up(self, intake: Intake, known: KnownChats) -> None:
+    async def _catch_up(self, intake: Intake, position: Position) -> None:
         """Take over what was said while there was no socket; what is known already the inbox knows."""
         catch_up = CatchUp(self._parts.web, self._parts.rooms, self._parts.services)
-        newest = list(known.chats.items())[-MOST_CHATS:]
-        # Chats before their threads: a missed post may have opened one.
-        todo = deque(sorted(((key, each.read_to) for key, each in newest), key=lambda each: "/" in each[0]))
+        todo = deque(position.unread(MOST_CHATS))
         while todo:
-            key, read_to = todo.popleft()
-            chat, _, thread = key.partition("/")
-            async for message in catch_up.missed(chat, thread, read_to):
+            each = todo.popleft()
+            async for message in catch_up.missed(each.chat, each.thread, each.read_to):
                 if not is_from_person(message):
                     continue
-                spoken = await self._accept(message, chat, self._parts.account.me.team, intake, known)
-                if spoken and message.get("reply_count") and not thread:
-                    todo.append((f"{chat}/{message['ts']}", str(message["ts"])))
-
-
-def _key(place: Place) -> str:
-    """A chat, or a thread in it, among those that are known."""
-    return f"{place.chat}/{place.thread}" if place.thread else place.chat
-
-
-def _about(known: KnownChats, key: str) -> str:
-    return known.chats.get(key, KnownChat("")).about
-
-
-def _read(known: KnownChats, key: str, ts: str, about: str, *, spoken: bool) -> None:
-    before = known.chats.get(key)
-    if before is not None and float(ts) <= float(before.read_to):
-        return
-    if spoken:
-        known.spoken_to(key, ts, about)
-    else:
-        known.read(key, ts)
+                spoken = await self._accept(message, each.chat, self._parts.account.me.team, intake, position)
+                if spoken and message.get("reply_count") and not each.thread:
+                    # A missed post has opened a thread, which was not known either.
+                    ts = str(message["ts"])
+                    todo.append(Unread(each.chat, ts, ts))

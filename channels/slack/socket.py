@@ -8,6 +8,7 @@ greeting, envelopes, an acknowledgement for each. https://docs.slack.dev/apis/ev
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,8 +46,8 @@ class Envelope:
     payload: Payload
     socket: ClientWebSocketResponse
 
-    async def acknowledge(self, reply: Payload | None = None) -> bool:
-        """Say that we have it, over the connection that it came by; False: that is gone, and events come again.
+    async def acknowledge(self, reply: Payload | None = None) -> None:
+        """Say that we have it, over the connection that it came by; if that is gone, events come again.
 
         Args:
             reply: What whoever did it is told privately, for commands.
@@ -54,11 +55,8 @@ class Envelope:
         frame: dict[str, object] = {"envelope_id": self.id}
         if reply is not None:
             frame["payload"] = reply
-        try:
+        with contextlib.suppress(aiohttp.ClientError, OSError):
             await self.socket.send_str(json.dumps(frame))
-        except (aiohttp.ClientError, OSError):
-            return False
-        return True
 
 
 @dataclass(slots=True)

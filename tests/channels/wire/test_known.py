@@ -44,3 +44,15 @@ async def test_what_cannot_be_read_counts_as_nothing(value: str) -> None:
     state = MemoryState()
     state.values["known"] = value
     assert (await KnownChats.load(state)).chats == {}
+
+
+async def test_what_is_counted_apart_has_another_key() -> None:
+    """Many threads push no chat out."""
+    state = MemoryState()
+    chats, threads = await KnownChats.load(state), await KnownChats.load(state, "threads")
+    chats.spoken_to("1", "1")
+    threads.spoken_to("1/2", "3")
+    await chats.store()
+    await threads.store()
+    assert list((await KnownChats.load(state)).chats) == ["1"]
+    assert list((await KnownChats.load(state, "threads")).chats) == ["1/2"]
