@@ -177,7 +177,8 @@ class Interactions:
         payload = envelope.payload
         ref = f"{_REF}{payload.get('trigger_id') or envelope.id}"
         command = decode_command(payload, me, self._services.name, self._chat(payload), ref)
-        self._replies.expect(ref, str(payload.get("response_url") or ""))
+        if payload.get("response_url"):
+            self._replies.expect(ref, str(payload["response_url"]))
         taking = group.create_task(_taken(intake, command), name="slack command")
         if await self._in_time(taking):
             refusal = taking.result()

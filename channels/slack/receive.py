@@ -15,11 +15,12 @@ from channels.slack.interactions import Interactions
 from channels.slack.people import People
 from channels.slack.position import Position, Unread
 from channels.slack.rooms import Rooms
+from channels.slack.roots import quote_of, root_of
 from channels.slack.settings import SlackSettings
 from channels.slack.socket import Envelope, Sockets, refused_bot_token
 from channels.slack.web import LinkError, Web, WebError
 from zerobot.core.channel import ChannelServices, Intake
-from zerobot.core.envelope import Acceptance
+from zerobot.core.envelope import Acceptance, Quote
 from zerobot.core.errors import ChannelFaultError, StorageError
 from zerobot.core.places import Place
 
@@ -213,6 +214,8 @@ class Receiver:
         own = position.owns(place) or message.get("parent_user_id") == me.user
         names = await self._people.names({str(message["user"]), *named_in(str(message.get("text") or ""))} - {me.user})
         envelope = decode_message(message, me, place, names, team=team, in_own_thread=own)
+        if envelope is not None and envelope.addressed and not (opens or own or envelope.direct):
+            envelope = replace(envelope, quote=await self._quote(chat, str(place.thread)))
         spoken = envelope is not None and await intake.accept(envelope) in _SPOKEN
         own = own or (opens and envelope is not None and envelope.addressed)
         channel = await self._parts.rooms.channel(chat) if is_direct(chat) else ""
@@ -220,6 +223,12 @@ class Receiver:
         if spoken:
             await position.store()
         return spoken
+
+    async def _quote(self, chat: str, thread: str) -> Quote | None:
+        """What the thread of others is about that the bot is called into."""
+        root = await root_of(self._parts.web, chat, thread)
+        names = await self._people.names(named_in(f"<@{root.get('user')}> {root.get('text')}"))
+        return quote_of(root, self._parts.account.me, names)
 
     async def _catch_up(self, intake: Intake, position: Position) -> None:
         """Take over what was said while there was no socket; what is known already the inbox knows."""

@@ -71,9 +71,9 @@ class Sender:
                 return begun
         address = None if message.growing else self._replies.address(message.reply_to)
         if address is not None:
-            value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
-            await self._call(message.place, "response_url", lambda _: self._web.post(address, value=value))
-            return SentMessage(message.place, f"{_PRIVATE}{message.key}")
+            # An address that is used up is refused; then the answer comes like any other message.
+            with contextlib.suppress(RefusedError):
+                return await self._answer(message, address)
         return await self._post(message.place, _content(message.body), message.key)
 
     async def find(self, message: OutboundMessage) -> SentMessage | None:
@@ -177,6 +177,12 @@ class Sender:
             await self._web.call("api.test")
         except (WebError, LinkError) as error:
             raise as_delivery_error(error, "api.test") from error
+
+    async def _answer(self, message: OutboundMessage, address: str) -> SentMessage:
+        """Answer a slash command, privately."""
+        value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
+        await self._call(message.place, "response_url", lambda _: self._web.post(address, value=value))
+        return SentMessage(message.place, f"{_PRIVATE}{message.key}")
 
     async def _post(self, place: Place, content: Json, key: str) -> SentMessage:
         metadata = {"event_type": EVENT_TYPE, "event_payload": {"key": key}}

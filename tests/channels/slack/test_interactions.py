@@ -145,6 +145,16 @@ async def test_a_slash_command_is_told_privately(house: SlackHouse, ann: Person,
     assert [each.place for each in intake.accepted[:2]] == [Place("slack", "U1001"), Place("slack", team.id)]
 
 
+async def test_a_private_answer_that_is_not_taken_comes_as_a_message(house: SlackHouse, ann: Person) -> None:
+    """An address takes five; nobody is left without an answer."""
+    async with house.running() as intake:
+        press = ann.commands("stop")
+        await intake.until(lambda: intake.accepted)
+        press.responses = 5
+        await house.send("U1001", "Stopping.", reply_to=intake.accepted[0].message_id)
+    assert ann.chat.texts == ["Stopping."]
+
+
 async def test_a_command_of_an_earlier_process_is_answered_by_a_message(house: SlackHouse, ann: Person) -> None:
     """Where private answers went is not known any more."""
     await house.send("U1001", "Stopping.", reply_to="command-1")

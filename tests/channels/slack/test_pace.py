@@ -34,6 +34,7 @@ async def test_thirty_answers_that_stream_at_once_arrive_whole(town: SlackTown) 
         for person in people[:6]:
             await person.chat.reply(f"For {person.name}", patience=60)
         for _ in people:
+            await town.model.until_holding()
             town.model.release()
         await daemon.until("delivery.sent", count=30, patience=90)
     assert [person.chat.texts for person in people] == [[text.strip()] for text in texts.values()]

@@ -8,6 +8,7 @@ from channels.slack.decode import identity
 from tests.platforms.slack_house import SlackHouse
 from tests.platforms.slack_server import Person
 from tests.platforms.slack_world import Channel
+from zerobot.core.envelope import Quote
 from zerobot.core.places import ConversationKey, Place
 
 
@@ -111,6 +112,21 @@ async def test_a_thread_that_began_with_words_to_the_bot_is_meant_for_it(
         "pizza": False,
     }
     await again.close()
+
+
+async def test_who_is_called_into_a_thread_is_told_what_it_is_about(
+    house: SlackHouse, ann: Person, team: Channel
+) -> None:
+    """By its first message; when that cannot be had, without."""
+    house.server.user("U2002", name="Vic").says("lunch at <@U1001>'s?", chat=team, tell="")
+    root = team.messages[0]
+    async with house.running() as intake:
+        ann.says("@zero what do you think?", chat=team, reply_to=root, tell="message")
+        await intake.until(lambda: intake.accepted)
+        house.server.fail_next("conversations.replies", "ratelimited", retry_after=1)
+        ann.says("@zero and now?", chat=team, reply_to=root, tell="message")
+        await intake.until(lambda: len(intake.accepted) == 2)
+    assert [each.quote for each in intake.accepted] == [Quote(author="Vic", text="lunch at @Ann's?"), None]
 
 
 async def test_names_stand_in_place_of_ids(house: SlackHouse, ann: Person, team: Channel) -> None:
