@@ -163,7 +163,7 @@ class Interactions:
             }
             if origin.thread:
                 value["thread_ts"] = origin.thread
-            await self._web.post(press.respond_to, value=value)
+            await self._web.post(press.respond_to, value)
             return
         await self._web.call(
             "chat.postEphemeral",
@@ -187,7 +187,7 @@ class Interactions:
         await envelope.acknowledge()
         refusal = await taking
         if refusal:
-            await self._web.post(str(payload.get("response_url") or ""), value=_private(refusal))
+            await self._web.post(str(payload.get("response_url") or ""), _private(refusal))
 
     async def _in_time(self, work: asyncio.Task[T]) -> bool:
         """Whether some work is done soon enough to answer with what it says."""

@@ -19,7 +19,7 @@ from channels.slack.streams import STILL_OPEN, Streams, is_stream_place
 from channels.slack.web import LinkError, Payload, Web, WebError
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.clock import Clock
-from zerobot.core.errors import DeliveryError, GoneError, RefusedError, TryLaterError
+from zerobot.core.errors import DeliveryError, GoneError, RefusedError, TryLaterError, UnclearError
 from zerobot.core.places import Place
 
 T = TypeVar("T")
@@ -181,7 +181,7 @@ class Sender:
     async def _answer(self, message: OutboundMessage, address: str) -> SentMessage:
         """Answer a slash command, privately."""
         value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
-        await self._call(message.place, "response_url", lambda _: self._web.post(address, value=value))
+        await self._call(message.place, "response_url", lambda _: self._web.post(address, value))
         return SentMessage(message.place, f"{_PRIVATE}{message.key}")
 
     async def _post(self, place: Place, content: Json, key: str) -> SentMessage:
@@ -229,19 +229,27 @@ class Sender:
     async def _upload(self, place: Place, name: str, data: bytes, blocks: list[Json]) -> str:
         """Bring a file into a chat; returns its id. Only the last of the three calls shows it to anybody."""
 
-        async def upload(channel: str) -> str:
+        async def bring(_: str) -> str:
             ticket = await self._web.call("files.getUploadURLExternal", filename=name, length=len(data))
-            await self._web.post(str(ticket["upload_url"]), form=data)
-            await self._web.call(
+            await self._web.post(str(ticket["upload_url"]), data)
+            return str(ticket["file_id"])
+
+        try:
+            ident = await self._call(place, "files.getUploadURLExternal", bring)
+        except UnclearError as error:
+            raise TryLaterError(str(error)) from error
+
+        async def show(channel: str) -> Payload:
+            return await self._web.call(
                 "files.completeUploadExternal",
-                files=[{"id": ticket["file_id"], "title": name}],
+                files=[{"id": ident, "title": name}],
                 channel_id=channel,
                 thread_ts=place.thread,
                 blocks=blocks or None,
             )
-            return str(ticket["file_id"])
 
-        return await self._call(place, "files.completeUploadExternal", upload)
+        await self._call(place, "files.completeUploadExternal", show)
+        return ident
 
     async def _call(self, place: Place, name: str, make: Callable[[str], Awaitable[T]]) -> T:
         """Make a call about a chat, or refuse to while the chat is to be left alone.
@@ -262,17 +270,20 @@ class Sender:
 
 
 def _is(found: Payload, message: OutboundMessage, me: str) -> bool:
-    """Whether a message of the history is this one: by its key, or as a stream of ours that nothing has finished.
+    """Whether a message of the history is this one: by its key, else by what stands behind the message that it answers.
 
-    A stream takes no metadata. One that stands behind what the message answers, and was not edited, is its beginning:
-    a conversation has one turn at a time.
+    Files and streams take no metadata. A file is known by its name. A stream that was not edited is the beginning of
+    this one: a conversation has one turn at a time.
     """
     metadata = found.get("metadata")
     if metadata:
         return bool((metadata.get("event_payload") or {}).get("key") == message.key)
-    if not (is_stream_place(message.place) and message.reply_to and found.get("user") == me):
+    if not message.reply_to or found.get("user") != me or float(found["ts"]) <= float(message.reply_to):
         return False
-    return not (found.get("files") or found.get("edited")) and float(found["ts"]) > float(message.reply_to)
+    names = [file.get("name") for file in found.get("files") or ()]
+    if message.file is not None:
+        return message.file.name in names
+    return is_stream_place(message.place) and not names and not found.get("edited")
 
 
 def _content(body: MessageBody) -> Json:

@@ -21,6 +21,7 @@ Payload = Mapping[str, Any]
 
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 20.0
+UPLOAD_SECONDS = 120.0
 _CONNECTIONS = 32
 _MANY_REQUESTS = 429
 _UNNAMED = {_MANY_REQUESTS: "ratelimited"}
@@ -126,15 +127,21 @@ class Web:
         except (aiohttp.ClientError, OSError, TimeoutError, SlackClientError, ValueError) as error:
             raise LinkError(error, never_sent=isinstance(error, _NEVER_SENT)) from None
 
-    async def post(self, address: str, *, form: Any = None, value: Any = None) -> None:
-        """Send something to an address that Slack gave us: a `response_url`, the place of an upload.
+    async def post(self, address: str, value: Payload | bytes) -> None:
+        """Send something to an address that Slack gave us: an answer to a `response_url`, a file to its place.
 
         Raises:
             WebError: It was refused.
             LinkError: There was no answer.
         """
+        is_file = isinstance(value, bytes)
+        timeout = aiohttp.ClientTimeout(
+            total=UPLOAD_SECONDS if is_file else ANSWER_SECONDS, sock_connect=CONNECT_SECONDS
+        )
         try:
-            async with self.session.post(address, data=form, json=value) as answer:
+            async with self.session.post(
+                address, data=value if is_file else None, json=None if is_file else value, timeout=timeout
+            ) as answer:
                 await answer.read()
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise LinkError(error, never_sent=isinstance(error, _NEVER_SENT)) from None

@@ -128,6 +128,30 @@ async def test_a_file_is_one_message_with_its_words(house: SlackHouse, ann: Pers
     await house.channel.delete(sent)
 
 
+async def test_a_file_whose_sending_broke(house: SlackHouse, ann: Person, tmp_path: Path) -> None:
+    """Before it was shown to anybody it is surely not there; after that it is found by its name."""
+    path = tmp_path / "out.txt"
+    path.write_bytes(b"text")
+    question = ann.says("a file, please", tell="")
+    message = OutboundMessage(
+        place=Place("slack", "U1001"),
+        body=house.channel.render("here")[0],
+        key="k1",
+        reply_to=question.ts,
+        file=OutboundFile(path=str(path), name="out.txt"),
+    )
+    async with house.running():
+        house.server.break_next("files.getUploadURLExternal")
+        with pytest.raises(TryLaterError):
+            await house.channel.send(message)
+        assert await house.channel.find(message) is None
+        house.server.break_next("files.completeUploadExternal")
+        with pytest.raises(UnclearError):
+            await house.channel.send(message)
+        assert await house.channel.find(message) is not None
+    assert len(ann.chat.replies) == 1
+
+
 async def test_a_file_that_cannot_be_sent_leaves_nothing_behind(house: SlackHouse, ann: Person, tmp_path: Path) -> None:
     """Too large, empty, or not there."""
     path = tmp_path / "out.bin"
