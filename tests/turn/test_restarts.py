@@ -7,6 +7,7 @@ from zerobot.core.messages import ResultCode
 from zerobot.core.usage import Usage
 from zerobot.testing.house import House
 from zerobot.testing.model import Scripted, call, calls, held, says, step
+from zerobot.testing.tools import Kind
 from zerobot.turn import notices
 
 
@@ -103,6 +104,20 @@ async def test_what_was_done_before_a_pause_is_in_its_final(house: House) -> Non
         ("sup", ResultCode.OK),
     ]
     assert (final.steps, final.text) == (3, "done")
+
+
+async def test_where_a_turn_has_read_is_in_its_final(house: House) -> None:
+    """T85, W23: sources of before a pause and a restart are told; what failed is no source, and none stands twice."""
+    work = house.tools.doubles["free"].work
+    house.tools.add("web", work, Kind(destination="https://a.example/page"))
+    house.tools.add("dead", house.tools.doubles["boom"].work, Kind(destination="https://b.example/"))
+    reading = [call("web", "c1"), call("dead", "c2")]
+    house.model.answers(step(calls=reading), asking(), calls("web", id="c4"), says("done"))
+    await house.user.says("hi")
+    await house.restart()
+    await house.operator.presses("Approve")
+    (final,) = house.finals
+    assert final.sources == ("https://a.example/page",)
 
 
 async def test_partial_decisions_outlive_their_process(house: House) -> None:

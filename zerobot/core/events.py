@@ -3,7 +3,7 @@
 Within a step: text and calls, then usage, then tools, then step_finished; `final` is last and once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from zerobot.core.ids import CallId, TurnId
@@ -170,7 +170,8 @@ class Final:
     failed_usage: Usage = NO_USAGE
     calls: tuple[CallSummary, ...] = ()
     error: TurnError | None = None
-    sources: tuple[str, ...] = field(default=())
+    sources: tuple[str, ...] = ()
+    """Where calls of the turn have read outside, as URLs, in their order."""
 
 
 TurnEvent = (

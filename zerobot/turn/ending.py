@@ -11,13 +11,14 @@ from zerobot.core.guards import TextBlockedError
 from zerobot.core.hooks import EndTurn
 from zerobot.core.ids import CallId, ReplyId, new_call_id
 from zerobot.core.log import EventLog
-from zerobot.core.messages import AssistantMessage, RecordedCall, ToolResult
+from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode, ToolResult
 from zerobot.core.model import Finish, ModelAnswer
+from zerobot.core.tools import Execution
 from zerobot.core.usage import Usage
 from zerobot.store.history import NEVER_FINISHED
 from zerobot.store.turn_rows import AttemptUsage, Ending, Turn
 from zerobot.turn import notices
-from zerobot.turn.check import parse_arguments
+from zerobot.turn.check import parse_arguments, resolve
 from zerobot.turn.decide import Decision
 from zerobot.turn.generate import Asking
 from zerobot.turn.kit import CostOf, Emit, TurnKit
@@ -332,7 +333,15 @@ class Ender:
             failed_usage=self._turn.failed_usage + total([a for a in attempts if a.failed]),
             calls=tuple(CallSummary(id=call.id, name=call.name, code=result.code) for call, result in calls),
             error=error,
+            sources=self._sources(calls),
         )
+
+    def _sources(self, calls: Sequence[tuple[RecordedCall, ToolResult]]) -> tuple[str, ...]:
+        """Where the turn has read, over its whole life: what is stored of its calls says it, also after a restart."""
+        read = [call for call, result in calls if result.code is ResultCode.OK]
+        resolved = [resolve(call, self._kit.tools) for call in read]
+        places = [each.destination for each in resolved if isinstance(each, Execution)]
+        return tuple(dict.fromkeys(place for place in places if place))
 
 
 async def log_finished(log: EventLog, cost_of: CostOf, final: Final) -> None:
@@ -347,6 +356,7 @@ async def log_finished(log: EventLog, cost_of: CostOf, final: Final) -> None:
         outcome=final.outcome,
         reason=final.reason,
         steps=final.steps,
+        sources=len(final.sources),
         input_tokens=final.usage.input_tokens,
         output_tokens=final.usage.output_tokens,
         cost=cost,
