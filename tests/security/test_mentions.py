@@ -33,6 +33,21 @@ def test_another_place_is_not_this_one(text: str) -> None:
     assert not is_named(URL, [text])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[In answer to Zero:]\n> see {URL}\n> or not\n\nthanks",
+        f"[In answer to {URL} :]\n> hello\n\nwho is that?",
+        f"yes\n>{URL}\n",
+        f"first\n[In answer to Bob:]\n> {URL}\n\nsecond",
+    ],
+)
+def test_what_somebody_answers_is_not_said_by_him(text: str) -> None:
+    """The quoted message may be the model's own, or a stranger's."""
+    assert not is_named(URL, [text])
+    assert is_named(URL, [f"{text}\nread {URL}"])
+
+
 def test_no_place_is_named_by_nobody() -> None:
     """A call that goes to no place of the Web."""
     assert not is_named("", ["anything"])

@@ -170,13 +170,13 @@ async def test_an_album_is_one_input_once_it_is_quiet(journal: Journal) -> None:
 
 async def test_an_input_keeps_what_it_answers_and_who_speaks(journal: Journal) -> None:
     """B154, B164: the quoted words and their author reach the model; in a group so does the speaker."""
-    said = replace(envelope(direct=False, text="send it"), quote=Quote(author="Bot", text="draft A\nline 2"))
+    said = replace(envelope(direct=False, text="send it"), quote=Quote(author="The\nBot", text="draft A\nline 2"))
     await journal.accept(said)
     turn = await journal.next()
     assert turn is not None
     (message,) = (await journal.turns.history(turn)).messages
     assert isinstance(message, UserMessage)
-    assert (message.text, message.speaker) == ("[In answer to Bot:]\n> draft A\n> line 2\n\nsend it", "Ann")
+    assert (message.text, message.speaker) == ("[In answer to The Bot:]\n> draft A\n> line 2\n\nsend it", "Ann")
 
 
 async def test_a_call_starts_once(journal: Journal) -> None:

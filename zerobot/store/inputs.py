@@ -150,4 +150,6 @@ def _said(envelope: InboundEnvelope) -> str:
     if envelope.quote is None:
         return envelope.text
     quoted = "".join(f"> {line}\n" for line in envelope.quote.text.splitlines())
-    return f"[In answer to {envelope.quote.author}:]\n{quoted}\n{envelope.text}"
+    # A name has no lines of its own: what stands in them would pass for words of who answers.
+    author = " ".join(envelope.quote.author.split())
+    return f"[In answer to {author}:]\n{quoted}\n{envelope.text}"
