@@ -14,7 +14,7 @@ from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, Prom
 from zerobot.security.access import GRANT_LIFE
 from zerobot.security.own_secrets import OwnSecrets, without_secrets
 from zerobot.security.redact import MASK, Redactor
-from zerobot.security.visible import escape, is_hidden, lookalikes, one_line
+from zerobot.security.visible import escape, has_hidden, is_hidden, lookalikes, one_line
 
 MAX_LINE = 400
 """Characters of one shown line."""
@@ -249,7 +249,7 @@ def _notes(arguments: list[_Argument], *, cut: bool) -> Iterator[PromptLine]:
         yield _note("shown in part; the attached file has all of it")
     if MASK in whole:
         yield _note(f"{MASK} stands for a secret")
-    if any(is_hidden(ch) for ch in whole):
+    if has_hidden(whole):
         yield _note("it holds invisible or control characters, written here as \\u{…}")
     odd = lookalikes(whole)
     if odd:

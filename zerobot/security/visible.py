@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 # Controls, formats (bidirectional marks, tags, joiners), line and paragraph separators, odd blanks, private use,
 # surrogates, unassigned.
@@ -30,21 +31,21 @@ def is_hidden(ch: str) -> bool:
 
 def has_hidden(text: str) -> bool:
     """Whether any character of a text is hidden."""
-    return not _PLAIN.match(text) and any(is_hidden(ch) for ch in text)
+    return not _PLAIN.match(text) and any(map(is_hidden, set(text)))
 
 
 def escape(text: str) -> str:
     r"""Make every hidden character visible as `\u{…}`; line feeds, tabs and ordinary text of any script stay."""
     if _PLAIN.match(text):
         return text
-    return "".join(_visible(ch) if is_hidden(ch) else ch for ch in text)
+    return _with_visible(text, is_hidden)
 
 
 def one_line(text: str) -> str:
     r"""The same, on one line: line feeds, returns and tabs become `\n`, `\r`, `\t`."""
     if _PLAIN.match(text):
         return text
-    return "".join(_visible(ch) if is_hidden(ch) or ch in _SHORT else ch for ch in text)
+    return _with_visible(text, lambda ch: ch in _SHORT or is_hidden(ch))
 
 
 def as_code(text: str) -> str:
@@ -56,6 +57,12 @@ def as_code(text: str) -> str:
 def lookalikes(text: str) -> tuple[str, ...]:
     """The characters of a text that pass for ASCII ones but are not, each once, in the order of the text."""
     return tuple(dict.fromkeys(_LOOKALIKES.findall(text)))
+
+
+def _with_visible(text: str, is_meant: Callable[[str], bool]) -> str:
+    # Each character is looked at once: a text may have millions, and everybody waits while it is drawn.
+    table = {ord(ch): _visible(ch) for ch in set(text) if is_meant(ch)}
+    return text.translate(table) if table else text
 
 
 def _visible(ch: str) -> str:
