@@ -22,6 +22,13 @@ async def test_one_message_prints_the_reply_and_nothing_else(shell: Shell) -> No
     assert "UTC" in done.out
 
 
+async def test_what_the_demo_says_it_can_remember_is_remembered(shell: Shell) -> None:
+    """The demo's own example reaches the memory: a first try of it is no failure."""
+    done = await shell.run("chat", "-m", "remember that tea is at four")
+    assert (done.status, done.err) == (0, "")
+    assert "tea is at four" in (await shell.run("memory", "list")).out
+
+
 async def test_a_message_comes_from_stdin(shell: Shell) -> None:
     """`-m -` reads it there."""
     done = await shell.run("chat", "-m", "-", stdin="what time is it\n")

@@ -4,11 +4,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from zerobot.core.memory import KEY_CHARACTERS
 from zerobot.core.messages import AssistantMessage, RecordedCall, ResultCode
 from zerobot.core.model import ToolSpec
 
 EXCERPT_LINES = 20
 EXCERPT_CHARACTERS = 800
+KEY_WORDS = 4
+"""Words of a fact that name it."""
 
 ABILITIES = """\
 - `read README.md`: reads a file
@@ -180,6 +183,8 @@ def _wish(line: str) -> Wish | None:
             given = {name: _unquoted(name, value) for name, value in match.groupdict().items() if value}
             if rule.tool == "list_files":
                 given.setdefault("path", ".")
+            elif rule.tool == "remember":
+                given["key"] = " ".join(given["text"].split()[:KEY_WORDS])[:KEY_CHARACTERS]
             return Wish(tool=rule.tool, arguments=given, saying=rule.saying.format_map(given))
     return None
 
