@@ -349,7 +349,7 @@ async def test_init_overwrites_nothing_unasked(shell: Shell) -> None:
 async def test_init_asks(shell: Shell) -> None:
     """Without options it asks for the provider, its key and model, for channels and for operators."""
     asking = [load() for load in installed_kinds().channels.values() if load().questions]
-    answers = "openai\n${A_KEY}\na-model\nhttp://127.0.0.1:9/v1\n" + "n\n" * len(asking) + "console:local fake:1\n"
+    answers = "openai\nhttp://127.0.0.1:9/v1\n${A_KEY}\na-model\n" + "n\n" * len(asking) + "console:local fake:1\n"
     done = await shell.run("init", stdin=answers, environ={"A_KEY": "k-123456789"})
     assert done.status == 0, done.err
     text = (shell.home / "zerobot.toml").read_text(encoding="utf-8")
@@ -362,7 +362,7 @@ async def test_init_asks_again_for_what_cannot_be_used(shell: Shell) -> None:
     """Each answer is looked at when it is given; what was right before it is kept."""
     asking = [load() for load in installed_kinds().channels.values() if load().questions]
     answers = (
-        "opnai\nopenai\n${A_KEY}\na-model\nnowhere\nhttp://127.0.0.1:9/v1\n" + "n\n" * len(asking) + "me\nfake:1\n"
+        "opnai\nopenai\nnowhere\nhttp://127.0.0.1:9/v1\n${A_KEY}\na-model\n" + "n\n" * len(asking) + "me\nfake:1\n"
     )
     done = await shell.run("init", stdin=answers, environ={"A_KEY": "k-123456789"})
     assert done.status == 0, done.err
@@ -372,6 +372,30 @@ async def test_init_asks_again_for_what_cannot_be_used(shell: Shell) -> None:
     text = (shell.home / "zerobot.toml").read_text(encoding="utf-8")
     assert 'base_url = "http://127.0.0.1:9/v1"' in text
     assert 'users = ["fake:1"]' in text
+
+
+async def test_init_asks_no_key_of_a_server_that_wants_none(shell: Shell) -> None:
+    """A local server: Enter for its key, or no --api-key; the vendor's own still wants one."""
+    server, asking = "http://127.0.0.1:9/v1", [k for k in installed_kinds().channels.values() if k().questions]
+    config = shell.home / "zerobot.toml"
+    done = await shell.run("init", stdin=f"openai\n{server}\n\nqwen\n" + "n\n" * len(asking) + "\n")
+    assert done.status == 0, done.err
+    asked = config.read_text(encoding="utf-8")
+    done = await shell.run("init", "--yes", "--force", "--provider", "openai", "--base-url", server, "--model", "qwen")
+    assert done.status == 0, done.err
+    assert config.read_text(encoding="utf-8") == asked
+    assert "api_key" not in asked
+    assert (await shell.run("config", "check")).status == 0
+
+
+async def test_init_that_is_left_half_way_says_that_nothing_was_written(shell: Shell) -> None:
+    """Ctrl-C, Ctrl-D, or no person at all: one plain line, and how a script does it."""
+    done = await shell.run("init", stdin="openai\n")
+    assert (done.status, done.err.strip()) == (
+        1,
+        "zerobot: stopped, nothing was written; where nobody can answer, give options and --yes",
+    )
+    assert not (shell.home / "zerobot.toml").exists()
 
 
 async def test_init_takes_a_variable_that_is_not_set_yet(shell: Shell) -> None:

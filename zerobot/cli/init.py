@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from zerobot.cli.context import CliContext
+from zerobot.core.errors import ZerobotError
 
 
 def init(
@@ -42,4 +43,9 @@ def init(
         operators=tuple(operators or ()),
     )
     path = context.obj.config if isinstance(context.obj, CliContext) else None
-    Wizard(answers, ask=not yes, force=force).run(path or Path("zerobot.toml"))
+    try:
+        Wizard(answers, ask=not yes, force=force).run(path or Path("zerobot.toml"))
+    except typer.Abort as error:
+        # Ctrl-C, or an input that has ended: the cursor stands behind the question.
+        typer.echo(err=True)
+        raise ZerobotError("stopped, nothing was written; where nobody can answer, give options and --yes") from error

@@ -78,7 +78,9 @@ class Wizard:
         if faults and not self._ask:
             raise ConfigError(fault_lines(self._file(), replace(examined, faults=faults)))
         _write(path, self._text())
-        say(f"\nwrote {path}; it may hold secrets and is readable by you alone")
+        if self._ask:
+            say("")
+        say(f"wrote {path}; it may hold secrets and is readable by you alone")
         if faults:
             raise ConfigError(fault_lines(self._file(), replace(examined, faults=faults)))
         for key, name in unset.items():
@@ -104,17 +106,21 @@ class Wizard:
             self._draft[agent] = {"model": f"{name}/{name}"}
             return
         self._draft |= {agent: {}, home: {"kind": name}}
-        key = Question(
-            "api_key", "API key", secret=True, help="The key itself, or ${NAME} for an environment variable."
-        )
-        self._fill((*home, "api_key"), key, "--api-key", answers.api_key)
-        model = Question("model", "Model", help="The provider's name for it.")
-        self._fill((*agent, "model"), model, "--model", answers.model, prefix=f"{PROVIDER}/")
         if answers.base_url or self._ask:
             url = Question("base_url", "Where the API is")
             self._fill((*home, "base_url"), url, "--base-url", answers.base_url, default=kind.default_base_url)
             if self._draft[home]["base_url"] == kind.default_base_url:
                 del self._draft[home]["base_url"]
+        # Another server than the vendor's may well want no key.
+        elsewhere = "base_url" in self._draft[home]
+        how = "The key itself, or ${NAME} for an environment variable" + (
+            "; Enter: it wants none." if elsewhere else "."
+        )
+        key = Question("api_key", "API key", secret=True, help=how)
+        if answers.api_key or self._ask or not elsewhere:
+            self._fill((*home, "api_key"), key, "--api-key", answers.api_key, optional=elsewhere)
+        model = Question("model", "Model", help="The provider's name for it.")
+        self._fill((*agent, "model"), model, "--model", answers.model, prefix=f"{PROVIDER}/")
 
     def _channels(self) -> None:
         known = {name: kind for name, load in self._kinds.channels.items() if (kind := load()).questions}
@@ -165,9 +171,19 @@ class Wizard:
         return name
 
     def _fill(
-        self, path: tuple[str, ...], question: Question, option: str, given: str, *, prefix: str = "", default: str = ""
+        self,
+        path: tuple[str, ...],
+        question: Question,
+        option: str,
+        given: str,
+        *,
+        prefix: str = "",
+        default: str = "",
+        optional: bool = False,
     ) -> None:
         """Put one value into the draft: the given one, or what is answered, asked again until it can be used.
+
+        An optional one may be answered with nothing, and is left out then.
 
         Raises:
             ConfigError: The given one cannot be used, or there is none and nothing may be asked.
@@ -184,7 +200,13 @@ class Wizard:
             say(f"\n{question.help}")
         hidden = question.secret and sys.stdin.isatty()
         while True:
-            answer = str(typer.prompt(question.prompt, default=default or None, hide_input=hidden)).strip()
+            offered = default or ("" if optional else None)
+            answer = str(
+                typer.prompt(question.prompt, default=offered, hide_input=hidden, show_default=bool(default))
+            ).strip()
+            if optional and not answer:
+                table.pop(path[-1], None)
+                return
             table[path[-1]] = prefix + answer
             why = self._complaint(path) if answer else "is empty"
             if not why:
