@@ -299,6 +299,15 @@ async def test_doctor_finds_nothing_to_fail_with_the_demo(shell: Shell) -> None:
     assert {"config", "state", "database", "operators", "sandbox"} <= {finding["subject"] for finding in findings}
 
 
+async def test_doctor_says_once_that_there_are_no_operators(shell: Shell) -> None:
+    """With a channel on, the configuration warns of it too; one line is enough."""
+    (shell.home / "zerobot.toml").write_text(
+        '[channels.telegram]\nbot_token = "123456:abcdefgh"\napi_base = "http://127.0.0.1:9"\n', encoding="utf-8"
+    )
+    done = await shell.run("doctor")
+    assert [line.split(":")[0] for line in done.out.splitlines() if "operators" in line] == ["warn  operators"]
+
+
 async def test_doctor_fails_when_something_does(shell: Shell) -> None:
     """A damaged database is found, with what to do."""
     shell.state.mkdir(mode=0o700)

@@ -44,6 +44,13 @@ def test_check_prints_each_fault_and_exits_2(config: Path) -> None:
     assert second.startswith(f'{config}:3: deamon: unknown key; did you mean "daemon"?')
 
 
+def test_a_channel_without_its_token_is_still_meant_to_be_there(config: Path) -> None:
+    """What lacks a variable is one fault, and nothing is said of operators who could not be asked there."""
+    config.write_text('[channels.telegram]\nbot_token = "${NOT_SET_HERE}"\n[operators]\nusers = ["telegram:1"]\n')
+    result = run(config, "check")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1), result.stderr
+
+
 def test_check_without_a_file_says_what_counts(config: Path) -> None:
     """Without a file the defaults count, and that is said."""
     result = run(None, "check")

@@ -6,11 +6,13 @@ from pydantic import BaseModel, SecretStr
 
 from zerobot.config.faults import Fault
 from zerobot.config.keys import KeyPath, dotted
+from zerobot.config.resolve import named_tables
 from zerobot.config.schema import DEFAULT_AGENT, DEMO, AgentSettings, Settings
 from zerobot.core.places import Identity
 
 TERMINAL = "console"
 """The kind of channel that is there without a table."""
+NO_OPERATORS = "operators.users: is empty: tools that need an approval will be refused"
 SHORT_SECRET = 8
 """Characters below which a secret cannot be found and hidden in logs without hiding much else."""
 
@@ -67,18 +69,20 @@ def _known_models(models: set[str], providers: set[str]) -> Iterator[Fault]:
             yield Fault(("models", name), f"there is no table [providers.{provider}]; allowed: {allowed}")
 
 
-def warnings(settings: Settings, kinds: Collection[str]) -> Iterator[str]:
+def warnings(settings: Settings, tree: Mapping[str, object], kinds: Collection[str]) -> Iterator[str]:
     """Find what can be meant but rarely is.
 
     Args:
         settings: What of the document is valid.
+        tree: The whole document: a channel with a fault of its own is meant to be there.
         kinds: The kinds of channels that are installed.
     """
     yield from _contradictions(settings)
     enabled = [channel for channel in settings.channels.values() if channel.enabled]
     if enabled and not settings.operators.users:
-        yield "operators.users: is empty: tools that need an approval will be refused"
-    used = {channel.kind for channel in enabled}
+        yield NO_OPERATORS
+    faulty = {name: table for name, table in named_tables(tree, "channels").items() if name not in settings.channels}
+    used = {channel.kind for channel in enabled} | {table.get("kind") for table in faulty.values()}
     for name, channel in settings.channels.items():
         operated = any(user.startswith(f"{channel.kind}:") for user in settings.operators.users)
         if channel.enabled and not (channel.allowed_users or channel.pairing or operated):

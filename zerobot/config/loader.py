@@ -215,7 +215,7 @@ def examine(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds) -
     return Examined(
         settings=settings,
         faults=faults,
-        warnings=[*_exposure(file, exposed), *files.warnings, *warnings(settings, kinds.channels)],
+        warnings=[*_exposure(file, exposed), *files.warnings, *warnings(settings, tree, kinds.channels)],
         tables=tables,
         tree=tree,
         origins=origins,

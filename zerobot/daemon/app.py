@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import BaseModel
 
+from zerobot.config.checks import NO_OPERATORS
 from zerobot.config.loader import LoadedConfig
 from zerobot.core.channel import Channel, ChannelKind, ChannelServices
 from zerobot.core.channel_settings import ChannelSettings
@@ -158,10 +159,9 @@ async def _run(
 async def _announce(parts: Parts, started: "asyncio.Future[Parts] | None") -> None:
     await parts.supervisor.ready()
     foundation = parts.foundation
-    if not foundation.config.settings.operators.users:
-        foundation.log(
-            "config.warning", level="warning", text="[operators] users is empty: supervised tools are refused"
-        )
+    # With a channel on, the configuration's own warnings have said it.
+    if not foundation.config.settings.operators.users and NO_OPERATORS not in foundation.config.warnings:
+        foundation.log("config.warning", level="warning", text=NO_OPERATORS)
     foundation.log("daemon.ready", parked=sorted(parts.supervisor.parked), channels=sorted(parts.supervisor.health()))
     if started is not None and not started.done():
         started.set_result(parts)

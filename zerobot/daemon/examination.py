@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from zerobot.config.checks import NO_OPERATORS
 from zerobot.config.kinds import library_advice
 from zerobot.config.loader import LoadedConfig, load_config
 from zerobot.core.channel import ChannelKind, Finding
@@ -42,7 +43,7 @@ async def examine(path: Path | None, environ: Mapping[str, str]) -> list[Finding
         return [Finding("fail", "config", fault) for fault in error.faults]
     nothing = "none: the defaults count, with the demo model; zerobot chat works in the current directory"
     findings = [Finding("ok", "config", str(config.path or nothing))]
-    findings += [Finding("warn", "config", warning) for warning in config.warnings]
+    findings += [Finding("warn", "config", warning) for warning in config.warnings if warning != NO_OPERATORS]
     findings += [_python(), *_operators(config), *_state(config)]
     findings.append(await asyncio.to_thread(sandbox_finding, config, configured_bounds(config)))
     async with HttpClients(config.settings) as http:

@@ -9,6 +9,7 @@ NOBODY = "nobody can be asked here: the terminal is not interactive"
 _REFUSALS = {
     "duplicate": "This message was sent already.",
     "full": "Too many messages wait already; wait for an answer first.",
+    "blocked": "A guard of this bot does not let that message through.",
     "no_storage": "It could not be stored; is the disk full?",
 }
 
