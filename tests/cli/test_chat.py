@@ -313,6 +313,12 @@ def test_a_message_settles_when_its_turn_ends() -> None:
     assert transcript.take({"kind": "edit", "id": "1", "text": "hello"}) == []
 
 
+def test_a_message_that_a_guard_blocks_is_said_to_be_so() -> None:
+    """In words, not by the name of a state."""
+    blocked = Transcript().take({"kind": "accepted", "id": "m", "acceptance": "blocked"})
+    assert blocked == [Note("A guard of this bot does not let that message through.")]
+
+
 def test_the_next_turns_draft_is_never_printed_before_its_end() -> None:
     """A queued message's turn begins right behind another one: its edits are drawn, the last of them is printed."""
     transcript = Transcript()
