@@ -16,8 +16,7 @@ from zerobot.config.loader import examine
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")])
-VARIABLES = dict.fromkeys(("ANTHROPIC_API_KEY", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN"), "123456:abcdefgh")
-
+VARIABLE = re.compile(r"\$\{(\w+)\}")
 SNIPPET = re.compile(r"^( *)```toml\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"(?<!exec )(?:\bzerobot|scripts/run) ((?:[a-z]+\b(?![./]) ?)+)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -62,7 +61,8 @@ def leads_somewhere(words: list[str]) -> bool:
 @pytest.mark.parametrize(("where", "text"), [pytest.param(*each, id=each[0]) for each in snippets()])
 def test_each_snippet_is_a_sound_configuration(where: str, text: str) -> None:
     """By itself, with its variables set: nobody copies a fault."""
-    examined = examine(ConfigFile(path=ROOT / "zerobot.toml", text=text, mode=0o600), VARIABLES, installed_kinds())
+    variables = dict.fromkeys(VARIABLE.findall(text), "123456:abcdefgh")
+    examined = examine(ConfigFile(path=ROOT / "zerobot.toml", text=text, mode=0o600), variables, installed_kinds())
     assert [fault.text for fault in examined.faults] == [], where
 
 
