@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict
 from importlib.util import find_spec
 
+from benchmarks.crowd import crowd
 from benchmarks.engine import ENGINE
 from benchmarks.measures import MEASURES, Effort
 from benchmarks.report import Row, table
@@ -15,7 +16,7 @@ from benchmarks.size import size
 
 def main() -> int:
     """Measure what is asked for; 1 when something is not as aimed for, 2 when it cannot be measured here."""
-    known = {**MEASURES, **ENGINE, "size": size}
+    known = {**MEASURES, "crowd": crowd, **ENGINE, "size": size}
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer samples, a shorter run; size only when named")
     parser.add_argument("--only", action="append", choices=list(known), metavar="NAME", help=", ".join(known))

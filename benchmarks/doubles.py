@@ -1,17 +1,17 @@
 """A Bot API server and a model server in one lean process, which note when everything happens.
 
-Run by the benchmarks as `python -m benchmarks.doubles`; it prints its port, and is told what to do by `POST /control`.
+Run by the benchmarks as `python -m benchmarks.doubles`; it prints its URL, and is told what to do by `POST /control`.
 """
 
 import asyncio
 import json
 import re
-import sys
 import time
 from collections import deque
-from functools import partial
+from collections.abc import Mapping
 
-from benchmarks.stage import Stage, Turn
+from benchmarks.backstage import Backstage, question, serve
+from benchmarks.stage import Turn
 from benchmarks.wire import Connection, answer_json
 
 _CHAT = re.compile(rb"(?:^|&)chat_id=(\d+)")
@@ -24,50 +24,25 @@ _UPDATES_A_POLL = 100
 """https://core.telegram.org/bots/api#getupdates"""
 _CALL_SPACING = 1.0
 """Seconds between two messages or edits in a chat, where the platform's limit is kept."""
-_WORDS = "each of these words comes as a delta of its own and is shown to people while the answer grows "
-_STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-_STREAM_END = b"0\r\n\r\n"
-
-
-def _event(data: object) -> bytes:
-    line = b"data: " + (data if isinstance(data, bytes) else json.dumps(data).encode()) + b"\n\n"
-    return b"%x\r\n%b\r\n" % (len(line), line)
-
-
-def _delta(text: str) -> bytes:
-    return _event({"id": "1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": text}}]})
-
-
-_USAGE = {"prompt_tokens": 12, "completion_tokens": 12, "total_tokens": 24}
-_FINISH = (
-    _event({"id": "1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-    + _event({"id": "1", "choices": [], "usage": _USAGE})
-    + _event(b"[DONE]")
-    + _STREAM_END
-)
 
 
 class Doubles:
     """Both servers."""
 
     def __init__(self) -> None:
-        self._stage = Stage(self._deliver)
+        self._backstage = Backstage(self._deliver, self._keep_limits)
         self._updates: deque[tuple[int, bytes, Turn]] = deque()
         self._next_update = 1
         self._next_message = 1
         self._poll: tuple[Connection, asyncio.TimerHandle] | None = None
-        self._words = _WORDS.split()[:8]
-        self._gap = 0.0
         self._strict = False
         self._called: dict[int, float] = {}
         self._loop = asyncio.get_running_loop()
 
     def handle(self, path: str, body: bytes, connection: Connection) -> bytes | None:
         """Answer a request."""
-        if path == "/control":
-            return self._control(json.loads(body))
-        if path == "/v1/chat/completions":
-            return self._complete(body, connection)
+        if path in {"/control", "/v1/chat/completions"}:
+            return self._backstage.handle(path, body, connection)
         method = path.rsplit("/", 1)[-1]
         match method:
             case "getUpdates":
@@ -79,7 +54,8 @@ class Doubles:
                 return answer_json(json.dumps({"ok": True, "result": me}).encode())
         return answer_json(b'{"ok":true,"result":true}')
 
-    # The Bot API.
+    def _keep_limits(self) -> None:
+        self._strict = True
 
     def _deliver(self, turn: Turn) -> None:
         person = {"id": turn.chat, "is_bot": False, "first_name": "Ann"}
@@ -88,7 +64,7 @@ class Doubles:
             "date": int(time.time()),
             "chat": {"id": turn.chat, "type": "private", "first_name": "Ann"},
             "from": person,
-            "text": f"qz{turn.number:06} what do you say?",
+            "text": question(turn),
         }
         update = json.dumps({"update_id": self._next_update, "message": message}).encode()
         self._updates.append((self._next_update, update, turn))
@@ -127,7 +103,7 @@ class Doubles:
         now = time.monotonic()
         mark = _BEGIN_MARK.search(body)
         chat = int(found[1]) if (found := _CHAT.search(body)) else 0
-        turn = self._stage.turns[int(mark[1])] if mark else None
+        turn = self._backstage.stage.turns[int(mark[1])] if mark else None
         if turn is not None:
             turn.calls += 1
         if self._strict and now - self._called.get(chat, 0.0) < _CALL_SPACING:
@@ -141,7 +117,7 @@ class Doubles:
         if turn is not None:
             turn.shown = turn.shown or now
             if not turn.final and _END_MARK.search(body):
-                self._stage.ended(turn)
+                self._backstage.stage.ended(turn, now)
         edited = _MESSAGE.search(body)
         if edited is None:
             self._next_message += 1
@@ -153,67 +129,15 @@ class Doubles:
         }
         return answer_json(json.dumps({"ok": True, "result": result}).encode())
 
-    # The model.
-
-    def _complete(self, body: bytes, connection: Connection) -> bytes | None:
-        place = body.rfind(b"qz")
-        turn = self._stage.turns[int(body[place + 2 : place + 8])]
-        turn.asked = time.monotonic()
-        pieces = [f"az{turn.number:06} ", *(f"{word} " for word in self._words), f"zz{turn.number:06}"]
-        deltas = deque(map(_delta, pieces))
-        if not self._gap:
-            turn.first = turn.last = time.monotonic()
-            return _STREAM_HEAD + b"".join(deltas) + _FINISH
-        connection.answer(_STREAM_HEAD)
-        self._stream(turn, deltas, connection, time.monotonic())
-        return None
-
-    def _stream(self, turn: Turn, deltas: deque[bytes], connection: Connection, due: float) -> None:
-        """Write the next delta; the next one is due a gap after this one was, so that lateness does not add up."""
-        now = time.monotonic()
-        turn.first = turn.first or now
-        connection.answer(deltas.popleft())
-        if deltas:
-            due += self._gap
-            self._loop.call_at(due, partial(self._stream, turn, deltas, connection, due))
-        else:
-            turn.last = now
-            connection.answer(_FINISH)
-
-    # The benchmark.
-
-    def _control(self, order: dict[str, object]) -> bytes:
-        def number(key: str) -> int:
-            return int(str(order[key]))
-
-        match order["do"]:
-            case "model":
-                self._gap = float(str(order["gap"]))
-                count = number("deltas") - 2
-                self._words = (_WORDS.split() * (count // 10 + 1))[:count]
-            case "strict":
-                self._strict = True
-            case "say":
-                for place in range(number("turns")):
-                    chat = number("first_chat") + place % number("chats")
-                    self._loop.call_later(place * float(str(order["gap"])), self._stage.say, chat)
-            case "keep_busy":
-                self._stage.keep_busy(number("chats"), number("at_once"), number("turns"))
-            case "ended":
-                return answer_json(b"%d" % self._stage.finals)
-            case "records":
-                return answer_json(json.dumps(self._stage.records(number("begin"))).encode())
-        return answer_json(b"{}")
-
 
 async def main() -> None:
     """Serve until the benchmark closes our standard input."""
-    loop = asyncio.get_running_loop()
-    doubles = Doubles()
-    server = await loop.create_server(lambda: Connection(doubles.handle), "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await loop.run_in_executor(None, sys.stdin.read)
-    server.close()
+    await serve(Doubles().handle, _channel)
+
+
+def _channel(url: str) -> Mapping[str, object]:
+    table = {"bot_token": "1:benchmark", "api_base": url, "allowed_users": ["*"]}
+    return {"name": "telegram", "table": table, "operator": "telegram:1"}
 
 
 if __name__ == "__main__":

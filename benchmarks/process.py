@@ -26,6 +26,7 @@ CONFIG = """
 [daemon]
 state_dir = "{state}"
 log_format = "json"
+max_turns = {at_once}
 [agent]
 model = "main/m-1"
 history_messages = {history}
@@ -33,20 +34,24 @@ history_messages = {history}
 kind = "openai"
 api_key = "sk-benchmark"
 base_url = "{url}/v1"
-[channels.telegram]
-bot_token = "1:benchmark"
-api_base = "{url}"
-allowed_users = ["*"]
+[channels.{channel}]
+{table}
 [operators]
-users = ["telegram:1"]
+users = ["{operator}"]
 """
 
 
 class Doubles:
-    """The process of the servers; see `benchmarks/doubles.py`."""
+    """The process of the servers; see `benchmarks/doubles.py` and `benchmarks/strict.py`.
 
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
+    Args:
+        url: The model's, and ours for orders.
+        channel: What the daemon's configuration says of the platform.
+    """
+
+    def __init__(self, url: str, channel: Mapping[str, Any]) -> None:
+        self.url = url
+        self.channel = channel
 
     def do(self, what: str, **details: object) -> Any:
         """Tell it what to do, and return what it answers."""
@@ -55,7 +60,12 @@ class Doubles:
             return json.load(answer)
 
     def until_ended(self, turns: int) -> None:
-        """Wait until so many turns in all have their final text.
+        """Wait until so many turns in all have their final text; see `ends`."""
+        for _ in self.ends(turns):
+            pass
+
+    def ends(self, turns: int) -> Iterator[int]:
+        """Look again and again how many turns have their final text, until it is so many in all.
 
         Raises:
             RuntimeError: None has ended for a minute.
@@ -67,6 +77,7 @@ class Doubles:
                 ended, since = now, time.monotonic()
             elif time.monotonic() - since > PATIENCE:
                 raise RuntimeError(f"{ended} of {turns} turns have ended, and no more do")
+            yield ended
             time.sleep(0.05)
 
     def turns(self, begin: int = 0) -> list[dict[str, float]]:
@@ -141,30 +152,31 @@ def _fields(path: str) -> dict[str, int]:
 
 
 @contextmanager
-def doubles() -> Iterator[Doubles]:
-    """Run the servers."""
-    command = [sys.executable, "-m", "benchmarks.doubles"]
+def doubles(*module: str) -> Iterator[Doubles]:
+    """Run the servers: the lean ones, or another module with its arguments."""
+    command = [sys.executable, "-m", *(module or ("benchmarks.doubles",))]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None, "it is a pipe"
         try:
-            yield Doubles(int(process.stdout.readline()))
+            yield Doubles(**json.loads(process.stdout.readline()))
         finally:
             process.kill()
 
 
 @contextmanager
-def target(kind: Kind, servers: Doubles, history: int = 200) -> Iterator[Target]:
+def target(kind: Kind, servers: Doubles, history: int = 200, at_once: int = 64) -> Iterator[Target]:
     """Run what is measured, with a state directory of its own.
 
     Args:
         kind: The daemon or the bare libraries.
         servers: Whom it talks to.
         history: The daemon's `history_messages`.
+        at_once: The daemon's `max_turns`.
     """
     with tempfile.TemporaryDirectory(prefix="zerobot-benchmark-") as name:
         folder = Path(name)
         config, log = folder / "zerobot.toml", folder / "log"
-        config.write_text(CONFIG.format(state=folder / "state", url=servers.url, history=history))
+        config.write_text(_config(servers, state=folder / "state", history=history, at_once=at_once))
         config.chmod(0o600)
         commands = {
             "zerobot": ["-m", "zerobot", "run", "--config", str(config)],
@@ -181,6 +193,13 @@ def target(kind: Kind, servers: Doubles, history: int = 200) -> Iterator[Target]
                 process.wait(15)
             process.kill()
             process.wait()
+
+
+def _config(servers: Doubles, **numbers: object) -> str:
+    channel = servers.channel
+    # What JSON writes of strings, numbers and lists is TOML too.
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in channel["table"].items())
+    return CONFIG.format(url=servers.url, channel=channel["name"], table=table, operator=channel["operator"], **numbers)
 
 
 def _environ(home: Path) -> dict[str, str]:

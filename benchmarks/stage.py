@@ -1,6 +1,5 @@
 """What happens in a benchmark: turns, when each of their moments was, and which are still to come."""
 
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -57,9 +56,9 @@ class Stage:
         for _ in range(min(at_once, turns)):
             self.say(self._to_come.popleft())
 
-    def ended(self, turn: Turn) -> None:
-        """A turn has its final text; the next chat has its say."""
-        turn.final = time.monotonic()
+    def ended(self, turn: Turn, at: float) -> None:
+        """A turn has its final text since then; the next chat has its say."""
+        turn.final = at
         self.finals += 1
         if self._to_come:
             self.say(self._to_come.popleft())
