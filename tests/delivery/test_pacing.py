@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from zerobot.core.channel import Pace
 from zerobot.core.errors import TryLaterError
 from zerobot.core.places import Place
-from zerobot.delivery.pacing import Gate, Priority, Scheduler
+from zerobot.delivery.pacing import Gate, Priority, Scheduler, Ticket
 from zerobot.testing.clock import ManualClock, loop_settles
 
 PACE = Pace(
@@ -33,6 +34,10 @@ class Asked:
     at: float
     chat: str
     priority: Priority
+    takes: float = 0.0
+    """Seconds until the platform has answered."""
+    late: float = 1.0
+    """Of that, the part after which the platform saw the call."""
 
 
 PACED = [priority for priority in Priority if priority is not Priority.ANSWER]
@@ -44,29 +49,51 @@ asked = st.builds(
     chat=st.sampled_from(["a", "b", "c", "g1", "g2"]),
     priority=st.sampled_from(PACED),
 )
+asked_of_slow_platform = st.builds(
+    Asked,
+    at=st.sampled_from([0.0, 0.5, 1.0]),
+    chat=st.integers(0, 40).map(str),
+    priority=st.just(Priority.FINAL),
+    takes=st.integers(0, 9).map(lambda tenths: tenths / 10),
+    late=st.sampled_from([0.0, 0.5, 1.0]),
+)
 
 
 def simulate(wishes: list[Asked]) -> list[tuple[float, Asked]]:
-    """Let each wish be granted, with time that moves from chance to chance; calls take no time."""
+    """Let each wish be granted, with time that moves from chance to chance."""
     scheduler = Scheduler(PACE)
     waiting = sorted(wishes, key=lambda wish: wish.at)
     tickets: dict[int, Asked] = {}
+    under_way: list[tuple[float, int, Ticket]] = []
     granted: list[tuple[float, Asked]] = []
     now = 0.0
     for _ in range(10_000):
         while waiting and waiting[0].at <= now:
             wish = waiting.pop(0)
             tickets[scheduler.ask(chat(wish.chat), wish.priority).number] = wish
-        while (ticket := scheduler.grant(now)) is not None:
-            granted.append((now, tickets.pop(ticket.number)))
-            scheduler.called(ticket, now)
-        chances = [
-            moment for moment in (scheduler.next_chance(), waiting[0].at if waiting else None) if moment is not None
-        ]
-        if not chances:
+        while under_way and under_way[0][0] <= now:
+            end, _, ended = heappop(under_way)
+            scheduler.called(ended, end)
+        if (ticket := scheduler.grant(now)) is not None:
+            wish = tickets.pop(ticket.number)
+            granted.append((now, wish))
+            heappush(under_way, (now + wish.takes, ticket.number, ticket))
+            continue
+        chances = [scheduler.next_chance(), waiting[0].at if waiting else None, under_way[0][0] if under_way else None]
+        moments = [moment for moment in chances if moment is not None]
+        if not moments:
             return granted
-        now = max(now, min(chances))
+        now = max(now, min(moments))
     raise AssertionError("it never came to an end")
+
+
+def pass_all(scheduler: Scheduler, now: float) -> list[Ticket]:
+    """Whoever may call now does; the calls take no time."""
+    passed = []
+    while (ticket := scheduler.grant(now)) is not None:
+        scheduler.called(ticket, now)
+        passed.append(ticket)
+    return passed
 
 
 def most_within(times: list[float], seconds: float) -> int:
@@ -99,8 +126,7 @@ def test_approvals_and_finals_go_before_drafts_and_signals() -> None:
     scheduler = Scheduler(PACE)
     for number in range(5):
         scheduler.ask(chat(f"x{number}"), Priority.FINAL)
-    while scheduler.grant(0.0):
-        pass
+    pass_all(scheduler, 0.0)
     for priority in reversed(PACED):
         scheduler.ask(chat(priority.name), priority)
     order = []
@@ -109,6 +135,7 @@ def test_approvals_and_finals_go_before_drafts_and_signals() -> None:
         now = max(now, chance)
         ticket = scheduler.grant(now)
         assert ticket is not None
+        scheduler.called(ticket, now)
         order.append(ticket.priority)
     assert order == PACED
 
@@ -117,7 +144,7 @@ def test_an_answer_waits_for_no_budget_but_for_the_platform() -> None:
     """Whoever writes gets an answer at once, however many do; when the platform asks for a pause, it gets one."""
     scheduler = Scheduler(PACE)
     answers = [scheduler.ask(chat("a"), Priority.ANSWER) for _ in range(20)]
-    assert [scheduler.grant(0.0) for _ in answers] == answers
+    assert pass_all(scheduler, 0.0) == answers
     scheduler.ask(chat("a"), Priority.FINAL)
     assert scheduler.next_chance() == 1.0
     scheduler.hold(chat("b"), 7.0)
@@ -142,8 +169,7 @@ def test_a_final_finds_room_among_many_drafts() -> None:
     scheduler = Scheduler(PACE)
     for number in range(20):
         scheduler.ask(chat(f"x{number}"), Priority.DRAFT)
-    while scheduler.grant(0.0):
-        pass
+    pass_all(scheduler, 0.0)
     final = scheduler.ask(chat("final"), Priority.FINAL)
     assert scheduler.grant(0.0) is final
 
@@ -155,9 +181,7 @@ def test_drafts_take_turns() -> None:
     for name in ("a", "a", "a", "b", "c"):
         scheduler.ask(chat(name), Priority.DRAFT)
     for now in range(5):
-        ticket = scheduler.grant(float(now))
-        assert ticket is not None
-        order.append(ticket.place.chat)
+        order += [ticket.place.chat for ticket in pass_all(scheduler, float(now))]
     assert order == ["a", "b", "c", "a", "a"]
 
 
@@ -171,12 +195,34 @@ def test_the_window_of_a_chat_counts_from_the_end_of_a_call() -> None:
     assert scheduler.next_chance() == 1.4
 
 
+def test_the_budget_of_the_bot_counts_calls_from_their_ends() -> None:
+    """A call under way may reach the platform at any moment until its answer: it takes room till then, and after."""
+    scheduler = Scheduler(PACE)
+    tickets = [scheduler.ask(chat(f"x{number}"), Priority.FINAL) for number in range(6)]
+    assert [scheduler.grant(0.0) for _ in tickets] == [*tickets[:5], None]
+    assert scheduler.next_chance() is None
+    assert scheduler.grant(3.0) is None
+    scheduler.called(tickets[2], 3.5)
+    assert scheduler.next_chance() == 4.5
+    scheduler.called(tickets[0], 3.7)
+    assert scheduler.grant(4.5) is tickets[5]
+
+
+@given(st.lists(asked_of_slow_platform, min_size=10, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_the_budget_of_the_bot_holds_whenever_its_calls_arrive(wishes: list[Asked]) -> None:
+    """Calls take different times to the platform: there too they are never more than it bears."""
+    arrived = [time + wish.takes * wish.late for time, wish in simulate(wishes)]
+    assert len(arrived) == len(wishes)
+    assert most_within(arrived, 1.0) <= 5
+
+
 def test_nothing_is_remembered_of_chats_that_are_quiet() -> None:
     """A bot in thousands of chats does not grow."""
     scheduler = Scheduler(PACE)
     for number in range(100):
         scheduler.ask(chat(f"x{number}"), Priority.FINAL)
-        assert scheduler.grant(number * 10.0) is not None
+        assert len(pass_all(scheduler, number * 10.0)) == 1
     assert scheduler.grant(2000.0) is None
     assert scheduler.chats == 0
 
@@ -241,3 +287,31 @@ async def test_finals_of_one_chat_keep_their_distance() -> None:
     assert times[-1] <= 9.0 + 1e-3
     running.cancel()
     await asyncio.wait((*tasks, running))
+
+
+async def test_a_turn_is_over_when_the_platform_has_answered() -> None:
+    """What the caller has to do then holds nobody up; that the body ends later counts for nothing."""
+    clock = ManualClock()
+    gate = Gate(replace(PACE, bot_calls=(1, 1.0)), clock)
+    running = asyncio.create_task(gate.run())
+    recorded = asyncio.Event()
+    times: list[float] = []
+
+    async def call(name: str) -> None:
+        async with gate.turn_to_call(chat(name), Priority.FINAL) as answered:
+            times.append(clock.monotonic())
+            answered()
+            await recorded.wait()
+
+    tasks = [asyncio.create_task(call(name)) for name in ("a", "b")]
+    await clock.advance(0.5)
+    assert times == [0.0]
+    await clock.advance(1.0)
+    assert times == [0.0, 1.0]
+    recorded.set()
+    await clock.advance(0.5)
+    third = asyncio.create_task(call("c"))
+    await clock.advance(0.5)
+    assert times == [0.0, 1.0, 2.0]
+    running.cancel()
+    await asyncio.wait((*tasks, third, running))

@@ -5,7 +5,7 @@ is shown. So nothing is queued, a slow platform slows no model, and the last tex
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -193,10 +193,11 @@ class TurnView:
             self._changed.clear()
             if not self._draft.differs(self._laid_out()):
                 continue
-            async with self.line.gate.turn_to_call(place, Priority.DRAFT), self._draft.calling:
+            await self._draft.announce(self._laid_out())
+            async with self.line.gate.turn_to_call(place, Priority.DRAFT) as answered, self._draft.calling:
                 not_before = clock.monotonic()
                 self._changed.clear()
-                wait = await self._draft.bring_up_to(self._laid_out())
+                wait = await self._draft.bring_up_to(self._laid_out(), answered)
             if wait is None:
                 return
             not_before += max(interval, wait, self._layout_seconds / RENDER_SHARE)
@@ -270,8 +271,19 @@ class Draft:
         """Whether something else stands on the platform."""
         return self._next(bodies) is not None
 
-    async def bring_up_to(self, bodies: list[MessageBody]) -> float | None:
+    async def announce(self, bodies: list[MessageBody]) -> None:
+        """Put on record that a message will be edited, before the turn to call: no turn is to wait for a disk."""
+        position = self._next(bodies)
+        if position in self.shown:
+            async with self.calling:
+                await self._note_edit(position, bodies[position])
+
+    async def bring_up_to(self, bodies: list[MessageBody], answered: Callable[[], None]) -> float | None:
         """Make the one call that brings the draft nearer to what should be shown.
+
+        Args:
+            bodies: What should be shown.
+            answered: Told as soon as the platform has taken the call.
 
         Returns:
             Seconds to wait before the next; None when the draft is over, and only the final will say more.
@@ -282,7 +294,7 @@ class Draft:
         shown = self.shown.get(position)
         try:
             if shown is None:
-                over = not await self._send(position, bodies[position])
+                over = not await self._send(position, bodies[position], answered)
             else:
                 over = False
                 await self._edit(position, shown, bodies[position])
@@ -309,7 +321,7 @@ class Draft:
                 return position
         return None
 
-    async def _send(self, position: int, body: MessageBody) -> bool:
+    async def _send(self, position: int, body: MessageBody, answered: Callable[[], None]) -> bool:
         """Send a new message; False: the turn is over, so nothing was sent."""
         outbox, ref = self._bench.outbox, self._ref
         prepared, self._prepared = self._prepared, None
@@ -334,6 +346,7 @@ class Draft:
         except DeliveryError:
             await outbox.release_part(self.reply, position)
             raise
+        answered()
         # Of what grows perhaps not all words are there yet.
         self.shown[position] = Shown(sent.id, None if _is_growing(self._line.channel, sent) else body)
         await self._record(self.reply, position, body, sent.id, same=prepared in (None, body))
@@ -356,13 +369,10 @@ class Draft:
             await outbox.begin_part(self.reply, position, body)
 
     async def _edit(self, position: int, shown: Shown, body: MessageBody) -> None:
-        """Change a message. The first time is noted: from then on the store cannot know what it shows."""
+        """Change a message."""
         editor = self._line.editor
         assert editor is not None, "a channel without edits shows no draft"
-        assert self.reply is not None, "what is shown belongs to a reply"
-        if position not in self._edited:
-            await self._bench.outbox.begin_part(self.reply, position, body)
-            self._edited.add(position)
+        await self._note_edit(position, body)
         # Until the platform has answered nobody knows which of the two it shows.
         self.shown[position] = Shown(shown.id, None)
         channel, sent, whole = self._line.channel, shown.at(self._ref.place), True
@@ -372,6 +382,13 @@ class Draft:
             await editor.edit(sent, body)
         if whole:
             self.shown[position] = Shown(shown.id, body)
+
+    async def _note_edit(self, position: int, body: MessageBody) -> None:
+        """Put on record, once, that a message is edited: from then on the store cannot know what it shows."""
+        assert self.reply is not None, "what is shown belongs to a reply"
+        if position not in self._edited:
+            await self._bench.outbox.begin_part(self.reply, position, body)
+            self._edited.add(position)
 
 
 def _is_growing(channel: Channel, sent: SentMessage) -> bool:

@@ -5,10 +5,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import inf
 
 from zerobot.core.channel import Pace
 from zerobot.core.clock import Clock
@@ -50,6 +51,24 @@ class Ticket:
 
 
 @dataclass(slots=True)
+class _BotCalls:
+    """The bot's calls; each takes its room from its beginning until a window after its end.
+
+    The platform sees a call at any moment until its answer. If they were counted from their beginnings, calls that set
+    out in time could arrive in one crowd, and be refused.
+    """
+
+    under_way: int = 0
+    ended: deque[float] = field(default_factory=deque)
+    """When the newest of the others did, oldest first; no more than the budget looks at."""
+
+    def room_at(self, calls: int, seconds: float) -> float:
+        """When there is room for one more of so many calls within `seconds`, if no other ends before."""
+        room = calls - self.under_way
+        return _room_at(self.ended, room, seconds) if room > 0 else inf
+
+
+@dataclass(slots=True)
 class _Chat:
     """What is known of one chat."""
 
@@ -71,7 +90,7 @@ class Scheduler:
         self._pace = pace
         self._waiting: list[Ticket] = []
         self._chats: dict[str, _Chat] = {}
-        self._bot_calls: deque[float] = deque()
+        self._bot_calls = _BotCalls()
         self._held_until = 0.0
         self._number = 0
 
@@ -92,7 +111,7 @@ class Scheduler:
         self._waiting.remove(ticket)
 
     def grant(self, now: float) -> Ticket | None:
-        """Take the next who may call now, and count the call."""
+        """Take the next who may call now, and count the call; whoever makes it tells by `called` that it has ended."""
         able = [ticket for ticket in self._waiting if self._free_at(ticket) <= now + _EPSILON]
         if not able:
             self._forget_idle(now)
@@ -103,11 +122,14 @@ class Scheduler:
         return ticket
 
     def next_chance(self) -> float | None:
-        """When somebody who waits may call; None when nobody waits."""
-        return min((self._free_at(ticket) for ticket in self._waiting), default=None)
+        """When somebody who waits may call; None when nobody waits, or none may before a call under way has ended."""
+        chance = min((self._free_at(ticket) for ticket in self._waiting), default=inf)
+        return None if chance == inf else chance
 
     def called(self, ticket: Ticket, now: float) -> None:
-        """A call has ended. The platform saw it at some time before `now`: the chat's window counts from here."""
+        """A call has ended. The platform saw it at some time before `now`: its windows count from here."""
+        self._bot_calls.under_way -= 1
+        _note(self._bot_calls.ended, now, self._pace.bot_calls[0])
         chat = self._chats.get(ticket.place.chat)
         if chat is not None and chat.calls and ticket.priority is not Priority.TYPING:
             chat.calls[-1] = max(chat.calls[-1], now)
@@ -131,7 +153,7 @@ class Scheduler:
             return max(self._held_until, chat.held_until if chat else 0.0)
         bot_calls, bot_seconds = self._pace.bot_calls
         allowed = _share(bot_calls, ticket.priority)
-        times = [self._held_until, _room_at(self._bot_calls, allowed, bot_seconds)]
+        times = [self._held_until, self._bot_calls.room_at(allowed, bot_seconds)]
         if chat is not None:
             times.append(chat.held_until)
             if ticket.priority is not Priority.TYPING:
@@ -139,7 +161,7 @@ class Scheduler:
         return max(times)
 
     def _count(self, ticket: Ticket, now: float) -> None:
-        _note(self._bot_calls, now, self._pace.bot_calls[0])
+        self._bot_calls.under_way += 1
         chat = self._chat(ticket.place)
         if ticket.priority >= Priority.DRAFT:
             chat.drafted = now
@@ -200,8 +222,12 @@ class Gate:
             await event_or_timeout(self._changed, self._clock, wait)
 
     @asynccontextmanager
-    async def turn_to_call(self, place: Place, priority: Priority) -> AsyncIterator[None]:
-        """Wait for a turn; the body makes one call, and what must be committed just before it."""
+    async def turn_to_call(self, place: Place, priority: Priority) -> AsyncIterator[Callable[[], None]]:
+        """Wait for a turn; the body makes one call, and what must be committed just before it.
+
+        Yields:
+            What ends the turn before the body does, if that has more to do once the platform has answered.
+        """
         ticket = self._scheduler.ask(place, priority)
         turn = self._turns[ticket] = asyncio.get_running_loop().create_future()
         self._grant()
@@ -213,11 +239,13 @@ class Gate:
             if self._turns.pop(ticket, None) is not None:
                 self._scheduler.drop(ticket)
             raise
-        try:
-            yield
-        finally:
-            self._scheduler.called(ticket, self._clock.monotonic())
-            self._changed.set()
+        with ExitStack() as under_way:
+            under_way.callback(self._called, ticket)
+            yield under_way.close
+
+    def _called(self, ticket: Ticket) -> None:
+        self._scheduler.called(ticket, self._clock.monotonic())
+        self._changed.set()
 
     def hold_for(self, place: Place, error: TryLaterError) -> None:
         """Obey a platform that asks us to wait: nothing goes out, a typing signal neither, before that has passed."""

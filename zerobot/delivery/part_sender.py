@@ -278,7 +278,7 @@ class PartSender:
                 else:
                     break
 
-    def _turn(self, job: Job) -> AbstractAsyncContextManager[None]:
+    def _turn(self, job: Job) -> AbstractAsyncContextManager[object]:
         answers = job.position == 0 and not (job.id or job.faults or job.stale)
         return self._line.gate.turn_to_call(job.reply.place, Priority.ANSWER if answers else Priority.FINAL)
 
