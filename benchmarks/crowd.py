@@ -41,11 +41,10 @@ def crowd_on(platform: type[Platform], chats: int, deltas: int) -> list[Row]:
         time.sleep(2)
         servers.do("strict")
         servers.do("model", deltas=deltas, gap=GAP)
-        before = process.memory()["rss"]
+        before, used, began = process.memory()["rss"], process.cpu(), time.monotonic()
         servers.do("say", first_chat=FIRST_CHAT, chats=chats, turns=chats, gap=0.0)
-        while_streaming = _most_memory(servers, process, chats)
-        time.sleep(1)
-        behind = process.memory()["rss"]
+        most = _most_memory(servers, process, chats)
+        busy = (process.cpu() - used) / (time.monotonic() - began) * 100
         done = servers.turns(WARM_UP)
     first = [turn["shown"] - turn["first"] for turn in done]
     last = [max(turn["final"] - turn["last"], 0.0) for turn in done]
@@ -67,8 +66,8 @@ def crowd_on(platform: type[Platform], chats: int, deltas: int) -> list[Row]:
             seconds_for(kind, chats) + kind.pace.draft_interval + MARGIN,
         ),
         row("calls refused by rate", "", sum(turn["refused"] for turn in done), 0),
-        row("memory a conversation while it streams, RSS", "kB", (while_streaming - before) / chats * 1024),
-        row("memory a conversation afterwards, RSS", "kB", (behind - before) / chats * 1024),
+        row("processor time until the last final text", "%", busy),
+        row("memory a conversation, RSS", "kB", (most - before) / chats * 1024),
     ]
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from benchmarks.crowd import crowd_on
+from benchmarks.platforms import PLATFORMS, Platform
 from benchmarks.process import Kind, doubles, target
 from benchmarks.report import Row, p95, table
 from benchmarks.stage import FIRST_CHAT
@@ -40,6 +42,15 @@ def test_a_stream_is_shown_while_it_grows_and_refusals_are_counted() -> None:
         (turn,) = servers.turns()
     assert turn["asked"] <= turn["first"] < turn["last"] <= turn["final"]
     assert turn["refused"] == 0
+
+
+@pytest.mark.parametrize("platform", PLATFORMS.values(), ids=list(PLATFORMS))
+def test_a_crowd_is_measured_on_each_platform(platform: type[Platform]) -> None:
+    """Three people at once see their answers grow and end whole; the platform refuses nothing, and all is told."""
+    rows = {row.measure.partition(": ")[2]: row.zerobot for row in crowd_on(platform, chats=3, deltas=20)}
+    assert rows["messages and edits a turn, fewest"] >= 2
+    assert rows["calls refused by rate"] == 0
+    assert all(value > 0 for name, value in rows.items() if name.endswith(("text, median", "text, p95")))
 
 
 def test_a_row_is_judged_by_its_aim() -> None:
