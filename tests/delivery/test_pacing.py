@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from zerobot.core.channel import Pace
 from zerobot.core.errors import TryLaterError
 from zerobot.core.places import Place
-from zerobot.delivery.pacing import Gate, Priority, Scheduler, Ticket
+from zerobot.delivery.pacing import SURELY_SEEN, Gate, Priority, Scheduler, Ticket
 from zerobot.testing.clock import ManualClock, loop_settles
 
 PACE = Pace(
@@ -200,12 +200,21 @@ def test_the_budget_of_the_bot_counts_calls_from_their_ends() -> None:
     scheduler = Scheduler(PACE)
     tickets = [scheduler.ask(chat(f"x{number}"), Priority.FINAL) for number in range(6)]
     assert [scheduler.grant(0.0) for _ in tickets] == [*tickets[:5], None]
-    assert scheduler.next_chance() is None
     assert scheduler.grant(3.0) is None
     scheduler.called(tickets[2], 3.5)
     assert scheduler.next_chance() == 4.5
     scheduler.called(tickets[0], 3.7)
     assert scheduler.grant(4.5) is tickets[5]
+
+
+def test_calls_that_hang_hold_nobody_up() -> None:
+    """After some seconds they were seen by the platform, and their room is free a window later."""
+    # Seen to fail with: a call that takes its room until it ends, however late.
+    scheduler = Scheduler(PACE)
+    tickets = [scheduler.ask(chat(f"x{number}"), Priority.FINAL) for number in range(6)]
+    assert [scheduler.grant(0.0) for _ in tickets] == [*tickets[:5], None]
+    assert scheduler.next_chance() == SURELY_SEEN + 1.0
+    assert scheduler.grant(SURELY_SEEN + 1.0) is tickets[5]
 
 
 @given(st.lists(asked_of_slow_platform, min_size=10, max_size=40))

@@ -5,11 +5,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
-from math import inf
 
 from zerobot.core.channel import Pace
 from zerobot.core.clock import Clock
@@ -24,6 +23,8 @@ DRAFT_SHARE = 0.9
 """Of the bot's budget: the rest is kept for approvals and finals, which then don't wait for a window to pass."""
 TYPING_SHARE = 0.125
 """Of the bot's budget: many turns that begin at once must not spend on signals what their first words need."""
+SURELY_SEEN = 5.0
+"""Seconds after which a call that has no answer yet counts as seen by the platform: a hanging one holds nobody up."""
 
 
 class Priority(IntEnum):
@@ -55,17 +56,17 @@ class _BotCalls:
     """The bot's calls; each takes its room from its beginning until a window after its end.
 
     The platform sees a call at any moment until its answer. If they were counted from their beginnings, calls that set
-    out in time could arrive in one crowd, and be refused.
+    out in time could arrive in one crowd, and be refused. One that has no answer for long keeps nobody: it was seen.
     """
 
-    under_way: int = 0
+    under_way: dict[int, float] = field(default_factory=dict)
+    """Number of its ticket -> when it counts as ended, should no answer come before."""
     ended: deque[float] = field(default_factory=deque)
     """When the newest of the others did, oldest first; no more than the budget looks at."""
 
     def room_at(self, calls: int, seconds: float) -> float:
         """When there is room for one more of so many calls within `seconds`, if no other ends before."""
-        room = calls - self.under_way
-        return _room_at(self.ended, room, seconds) if room > 0 else inf
+        return _room_at(sorted([*self.ended, *self.under_way.values()]), calls, seconds)
 
 
 @dataclass(slots=True)
@@ -122,13 +123,12 @@ class Scheduler:
         return ticket
 
     def next_chance(self) -> float | None:
-        """When somebody who waits may call; None when nobody waits, or none may before a call under way has ended."""
-        chance = min((self._free_at(ticket) for ticket in self._waiting), default=inf)
-        return None if chance == inf else chance
+        """When somebody who waits may call; None when nobody waits."""
+        return min((self._free_at(ticket) for ticket in self._waiting), default=None)
 
     def called(self, ticket: Ticket, now: float) -> None:
         """A call has ended. The platform saw it at some time before `now`: its windows count from here."""
-        self._bot_calls.under_way -= 1
+        self._bot_calls.under_way.pop(ticket.number, None)
         _note(self._bot_calls.ended, now, self._pace.bot_calls[0])
         chat = self._chats.get(ticket.place.chat)
         if chat is not None and chat.calls and ticket.priority is not Priority.TYPING:
@@ -161,7 +161,7 @@ class Scheduler:
         return max(times)
 
     def _count(self, ticket: Ticket, now: float) -> None:
-        self._bot_calls.under_way += 1
+        self._bot_calls.under_way[ticket.number] = now + SURELY_SEEN
         chat = self._chat(ticket.place)
         if ticket.priority >= Priority.DRAFT:
             chat.drafted = now
@@ -187,7 +187,7 @@ def _share(calls: int, priority: Priority) -> int:
     return max(1, int(calls * share))
 
 
-def _room_at(times: deque[float], calls: int, seconds: float) -> float:
+def _room_at(times: Sequence[float], calls: int, seconds: float) -> float:
     """When there are fewer than `calls` of these times within the last `seconds`."""
     return times[-calls] + seconds if len(times) >= calls else 0.0
 
