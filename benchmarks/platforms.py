@@ -7,8 +7,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from channels.discord import KIND as DISCORD
+from channels.slack import KIND as SLACK
 from channels.telegram import KIND as TELEGRAM
 from tests.platforms.discord_server import DiscordServer
+from tests.platforms.slack_server import SlackServer
 from tests.platforms.telegram_faults import Limits
 from tests.platforms.telegram_server import TelegramServer
 from zerobot.core.channel import ChannelKind
@@ -98,10 +100,44 @@ class Discord(Platform):
         """It always does."""
 
 
-PLATFORMS: dict[str, type[Platform]] = {each.kind.name: each for each in (Telegram, Discord)}
+class Slack(Platform):
+    """Its Web API and a socket."""
+
+    kind = SLACK
+    shows = frozenset({"chat.postMessage", "chat.update"})
+
+    def __init__(self) -> None:
+        self.server = SlackServer()
+
+    @property
+    def table(self) -> dict[str, object]:
+        """All may talk to it."""
+        return {
+            "bot_token": self.server.bot_token,
+            "app_token": self.server.app_token,
+            "api_base": self.server.api_base,
+            "allowed_users": ["*"],
+        }
+
+    def person(self, number: int) -> Person:
+        """A person's id begins with a letter there."""
+        return self.server.user(f"U{number}", name="Ann")
+
+    def keep_limits(self) -> None:
+        """It always does."""
+
+    def refuses_rate(self, call: Call) -> bool:
+        """It has words for refusals."""
+        return bool(call.code == "ratelimited")
+
+
+PLATFORMS: dict[str, type[Platform]] = {each.kind.name: each for each in (Telegram, Discord, Slack)}
 
 
 def seconds_for(kind: ChannelKind, calls: int, share: float = 1.0) -> float:
-    """When the last of so many calls, each in a chat of its own, goes out within a share of the bot's budget."""
+    """How long so many calls, each in a chat of its own, take at most within a share of the bot's budget.
+
+    What went out before has used up the first window.
+    """
     count, seconds = kind.pace.bot_calls
-    return (math.ceil(calls / max(1, int(count * share))) - 1) * seconds
+    return math.ceil(calls / max(1, int(count * share))) * seconds
