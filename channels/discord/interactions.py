@@ -29,7 +29,7 @@ TOKEN_SECONDS = 14 * 60.0
 """How long an answer can follow: a quarter of an hour, less what clocks differ."""
 _MOST = 1000
 _MESSAGE, _LATER, _FORM = 4, 5, 9
-_EPHEMERAL = 1 << 6
+_NO_PREVIEWS, _EPHEMERAL = 1 << 2, 1 << 6
 _NO_PINGS: Mapping[str, object] = {"parse": []}
 
 
@@ -200,7 +200,7 @@ class Interactions:
         await self._rest.request(route, json={"type": kind, "data": dict(data)})
 
     async def _edit_answer(self, asked: Asked, text: str) -> None:
-        await self._rest.request(original(self._application(), asked.token), json={"content": text})
+        await self._rest.request(original(self._application(), asked.token), json=_words(text))
 
     async def _withdraw_and_tell(self, asked: Asked, text: str) -> None:
         """An answer that was announced to all is taken back, and the words go to the one who asked."""
@@ -222,7 +222,12 @@ def original(application: str, token: str, method: str = "PATCH") -> Route:
 
 
 def _private(text: str) -> dict[str, object]:
-    return {"content": text, "flags": _EPHEMERAL, "allowed_mentions": _NO_PINGS}
+    return _words(text, _EPHEMERAL)
+
+
+def _words(text: str, flags: int = 0) -> dict[str, object]:
+    """What is said; names of people stand in it, so it pings nobody and loads nothing either."""
+    return {"content": text, "flags": _NO_PREVIEWS | flags, "allowed_mentions": _NO_PINGS}
 
 
 async def _refusal_of(intake: Intake, press: ButtonPress) -> str | None:

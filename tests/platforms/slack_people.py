@@ -53,6 +53,8 @@ class Presses:
         self._known: dict[str, Press] = {}
         self.late: list[Press] = []
         """Those for which a form was opened too late."""
+        self.responded: list[Json] = []
+        """What was sent to each `response_url`."""
 
     def begin(
         self, by: Person, channel: Channel, message: Message | None = None, thread_ts: str | None = None
@@ -73,6 +75,7 @@ class Presses:
         if press is None or press.responses >= RESPONSES:
             raise RefusalError("used_url", 404)
         press.responses += 1
+        self.responded.append(value)
         press.in_public |= value.get("response_type") != "ephemeral"
         self._tell(press, str(value.get("text", "")), value.get("thread_ts"))
 
