@@ -42,8 +42,8 @@ def _missing() -> str:
     """What has to be there before anything can be measured; empty when it is."""
     if sys.platform != "linux":
         return "Linux; memory and processor time are read from /proc"
-    libraries = [name for name in ("zerobot", "telegram", "httpx") if find_spec(name) is None]
-    return f"{', '.join(libraries)}; run pip install -e '.[telegram]'" if libraries else ""
+    libraries = [name for name in ("zerobot", "telegram", "discord", "slack_sdk", "httpx") if find_spec(name) is None]
+    return f"{', '.join(libraries)}; run pip install -e '.[all]'" if libraries else ""
 
 
 if __name__ == "__main__":

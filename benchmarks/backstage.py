@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -44,6 +44,8 @@ class Backstage:
 
     def __init__(self, deliver: Callable[[Turn], None], keep_limits: Callable[[], None]) -> None:
         self.stage = Stage(deliver)
+        self.refused: Counter[str] = Counter()
+        """Calls that were refused by rate, by what was called, whether or not people were to see anything by them."""
         self._keep_limits = keep_limits
         self._words = _WORDS.split()[:8]
         self._gap = 0.0
@@ -100,6 +102,8 @@ class Backstage:
                 self.stage.keep_busy(number("chats"), number("at_once"), number("turns"))
             case "ended":
                 return answer_json(b"%d" % self.stage.finals)
+            case "refused":
+                return answer_json(json.dumps(self.refused).encode())
             case "records":
                 return answer_json(json.dumps(self.stage.records(number("begin"))).encode())
         return answer_json(b"{}")
@@ -121,5 +125,7 @@ async def serve(handler: Handler, channel: Callable[[str], Mapping[str, object]]
     server = await loop.create_server(lambda: Connection(handler), "127.0.0.1", 0, backlog=512)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     print(json.dumps({"url": url, "channel": channel(url)}), flush=True)
-    await loop.run_in_executor(None, sys.stdin.read)
-    server.close()
+    try:
+        await loop.run_in_executor(None, sys.stdin.read)
+    finally:
+        server.close()

@@ -1,5 +1,6 @@
 """A crowd: as many conversations as one daemon can be expected to hold stream at once, on each platform's own rates."""
 
+import sys
 import time
 
 from benchmarks.measures import ELSEWHERE, Effort
@@ -46,6 +47,9 @@ def crowd_on(platform: type[Platform], chats: int, deltas: int) -> list[Row]:
         most = _most_memory(servers, process, chats)
         busy = (process.cpu() - used) / (time.monotonic() - began) * 100
         done = servers.turns(WARM_UP)
+        refused = servers.do("refused")
+    if refused:
+        print(f"{kind.name} refused {refused}", file=sys.stderr)
     first = [turn["shown"] - turn["first"] for turn in done]
     last = [max(turn["final"] - turn["last"], 0.0) for turn in done]
     calls = [turn["calls"] for turn in done]
@@ -65,7 +69,7 @@ def crowd_on(platform: type[Platform], chats: int, deltas: int) -> list[Row]:
             p95(last),
             seconds_for(kind, chats) + kind.pace.draft_interval + MARGIN,
         ),
-        row("calls refused by rate", "", sum(turn["refused"] for turn in done), 0),
+        row("calls refused by rate", "", sum(refused.values()), 0),
         row("processor time until the last final text", "%", busy),
         row("memory a conversation, RSS", "kB", (most - before) / chats * 1024),
     ]

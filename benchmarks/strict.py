@@ -58,11 +58,14 @@ class Crowd:
 
     def _note(self, call: Call) -> None:
         refused = self._platform.refuses_rate(call)
-        if not refused and self._platform.name_of(call) not in self._platform.shows:
+        name = self._platform.name_of(call)
+        if refused:
+            self.backstage.refused[name] += 1
+        if name not in self._platform.shows:
             return
         turn, person = self._answers[self._platform.chat_of(call)]
         turn.refused += refused
-        turn.calls += self._platform.name_of(call) in self._platform.shows
+        turn.calls += 1
         if call.outcome != "ok":
             return
         turn.shown = turn.shown or call.at
