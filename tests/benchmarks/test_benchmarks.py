@@ -44,6 +44,7 @@ def test_a_stream_is_shown_while_it_grows_and_refusals_are_counted() -> None:
     assert turn["refused"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS.values(), ids=list(PLATFORMS))
 def test_a_crowd_is_measured_on_each_platform(platform: type[Platform]) -> None:
     """Three people at once see their answers grow and end whole; the platform refuses nothing, and all is told."""

@@ -8,6 +8,8 @@ from tests.crash.world import ASKED, FREE, INTERRUPTED, World
 from tests.platforms.daemon_process import DaemonProcess
 from tests.platforms.model_script import calls, says
 
+pytestmark = pytest.mark.slow
+
 ASKS = calls("shell", id="c1", command=ASKED)
 
 

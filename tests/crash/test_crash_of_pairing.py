@@ -1,8 +1,12 @@
 """The daemon dies while operators are asked about a stranger: they are asked all the same, and decide once."""
 
+import pytest
+
 from tests.crash.world import ASKED, World
 from tests.platforms.model_script import calls
 from tests.platforms.telegram_world import Message
+
+pytestmark = pytest.mark.slow
 
 ASKS = calls("shell", id="c1", command=ASKED)
 

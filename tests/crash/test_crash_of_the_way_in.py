@@ -5,6 +5,8 @@ import pytest
 from tests.crash.world import HELD, World
 from tests.platforms.model_script import calls, holds, says
 
+pytestmark = pytest.mark.slow
+
 
 async def test_killed_before_the_inbox_commit(world: World) -> None:
     """What was not stored was not confirmed either: the platform sends it again, and it is answered once."""

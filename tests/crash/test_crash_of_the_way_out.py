@@ -5,6 +5,8 @@ import pytest
 from tests.crash.world import REPEAT, World
 from tests.platforms.model_script import holds, says
 
+pytestmark = pytest.mark.slow
+
 LONG = "\n\n".join(f"Paragraph {number}: " + "words and more words. " * 40 for number in range(1, 13))
 """Three messages' worth."""
 

@@ -5,6 +5,8 @@ import pytest
 from tests.crash.world import FREE, HELD, INTERRUPTED, World
 from tests.platforms.model_script import calls, holds, says
 
+pytestmark = pytest.mark.slow
+
 
 async def finishes(world: World) -> None:
     """Start again, and wait until the turn has ended with its answer."""

@@ -3,9 +3,13 @@
 import os
 import signal
 
+import pytest
+
 from tests.crash.world import FREE, HELD, INTERRUPTED, World
 from tests.platforms.daemon_process import DaemonProcess
 from tests.platforms.model_script import calls, holds, says
+
+pytestmark = pytest.mark.slow
 
 
 async def test_a_second_daemon_is_refused(world: World) -> None:
