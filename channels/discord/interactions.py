@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from discord.http import Route
 
+from channels._wire.tasks import is_done_within
 from channels.discord.buttons import reason_form
 from channels.discord.decode import Asked
 from channels.discord.rest import LinkError, Rest, RestError
@@ -20,8 +20,6 @@ from zerobot.core.clock import Clock
 from zerobot.core.envelope import Acceptance, ButtonPress, InboundEnvelope
 from zerobot.core.errors import StorageError
 from zerobot.core.refusals import PRIVATE_REFUSALS
-
-T = TypeVar("T")
 
 PROMPT_SECONDS = 1.2
 """How long an answer may take before Discord is told that it comes later; of its three seconds the way takes a part."""
@@ -167,13 +165,9 @@ class Interactions:
         else:
             await self._withdraw_and_tell(asked, refusal)
 
-    async def _in_time(self, work: asyncio.Task[T]) -> bool:
+    async def _in_time(self, work: asyncio.Task[object]) -> bool:
         """Whether some work is done soon enough to answer with what it says."""
-        async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(self._services.clock.sleep(PROMPT_SECONDS))
-            await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-        return work.done()
+        return await is_done_within(work, self._services.clock, PROMPT_SECONDS)
 
     async def _words_of(self, intake: Intake, press: ButtonPress) -> str:
         async with self._in_order:

@@ -9,6 +9,7 @@ from discord.http import Route
 
 from channels._wire.backoff import Backoff
 from channels._wire.known import KnownChats
+from channels._wire.tasks import with_side_work
 from channels.discord.catchup import CatchUp
 from channels.discord.commands import publish_commands
 from channels.discord.content import Me, Payload
@@ -30,7 +31,7 @@ from channels.discord.settings import DiscordSettings
 from channels.discord.surroundings import Surroundings
 from zerobot.core.channel import ChannelServices, Intake
 from zerobot.core.envelope import Acceptance, EnvelopeEdit
-from zerobot.core.errors import ChannelFaultError, StorageError
+from zerobot.core.errors import StorageError
 from zerobot.core.places import Place
 
 _WANTED = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK", "INTERACTION_CREATE")
@@ -73,14 +74,7 @@ class Receiver:
         Raises:
             ChannelFaultError: Discord refuses the bot as it is configured.
         """
-        fault: ChannelFaultError | None = None
-        async with asyncio.TaskGroup() as side_work:
-            try:
-                await self._receive(intake, side_work)
-            except ChannelFaultError as error:
-                fault = error
-        if fault is not None:
-            raise fault
+        await with_side_work(lambda side_work: self._receive(intake, side_work))
 
     async def _receive(self, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         services = self._parts.services

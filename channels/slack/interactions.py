@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TypeVar
 
+from channels._wire.tasks import is_done_within
 from channels.slack.blocks import escape
 from channels.slack.buttons import FormOrigin, reason_form
 from channels.slack.content import Me
@@ -21,8 +21,6 @@ from zerobot.core.clock import Clock
 from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.errors import StorageError
 from zerobot.core.refusals import PRIVATE_REFUSALS
-
-T = TypeVar("T")
 
 PROMPT_SECONDS = 1.5
 """How long the work may take before it is acknowledged without; of Slack's three seconds the way takes a part."""
@@ -189,13 +187,9 @@ class Interactions:
         if refusal:
             await self._web.post(str(payload.get("response_url") or ""), _private(refusal))
 
-    async def _in_time(self, work: asyncio.Task[T]) -> bool:
+    async def _in_time(self, work: asyncio.Task[object]) -> bool:
         """Whether some work is done soon enough to answer with what it says."""
-        async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(self._services.clock.sleep(PROMPT_SECONDS))
-            await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
-        return work.done()
+        return await is_done_within(work, self._services.clock, PROMPT_SECONDS)
 
 
 def _private(text: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from channels._wire.backoff import Backoff
+from channels._wire.tasks import with_side_work
 from channels.slack.catchup import MOST_CHATS, CatchUp
 from channels.slack.content import Me, Payload, named_in
 from channels.slack.decode import decode_change, decode_message, is_direct, is_from_person, place_of
@@ -21,7 +22,7 @@ from channels.slack.socket import Envelope, Sockets, refused_bot_token
 from channels.slack.web import LinkError, Web, WebError
 from zerobot.core.channel import ChannelServices, Intake
 from zerobot.core.envelope import Acceptance, Quote
-from zerobot.core.errors import ChannelFaultError, StorageError
+from zerobot.core.errors import StorageError
 from zerobot.core.places import Place
 
 _SPOKEN = frozenset({Acceptance.ACCEPTED, Acceptance.DUPLICATE, Acceptance.FULL, Acceptance.BLOCKED})
@@ -62,14 +63,7 @@ class Receiver:
         Raises:
             ChannelFaultError: Slack refuses the app as it is configured.
         """
-        fault: ChannelFaultError | None = None
-        async with asyncio.TaskGroup() as side_work:
-            try:
-                await self._receive(intake, side_work)
-            except ChannelFaultError as error:
-                fault = error
-        if fault is not None:
-            raise fault
+        await with_side_work(lambda side_work: self._receive(intake, side_work))
 
     async def _receive(self, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         services = self._parts.services

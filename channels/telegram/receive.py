@@ -10,6 +10,7 @@ from telegram import Bot, Update
 from telegram.error import Conflict, InvalidToken, TelegramError
 
 from channels._wire.backoff import Backoff
+from channels._wire.tasks import with_side_work
 from channels.telegram.content import Me
 from channels.telegram.decode import Decoded, Moved, Press, decode
 from channels.telegram.menu import publish_menu
@@ -54,14 +55,7 @@ class Receiver:
         Raises:
             ChannelFaultError: Telegram refuses the token.
         """
-        fault: ChannelFaultError | None = None
-        async with asyncio.TaskGroup() as side_work:
-            try:
-                await self._receive(intake, side_work)
-            except ChannelFaultError as error:
-                fault = error
-        if fault is not None:
-            raise fault
+        await with_side_work(lambda side_work: self._receive(intake, side_work))
 
     async def _receive(self, intake: Intake, side_work: asyncio.TaskGroup) -> None:
         backoff = Backoff(self._services.clock)
