@@ -7,6 +7,7 @@ import pytest
 from tests.delivery.house import ANN, BEN, House, Houses
 from zerobot.core.channel import MessageBody
 from zerobot.core.errors import (
+    CannotTellError,
     GoneError,
     MovedError,
     RefusedError,
@@ -192,6 +193,19 @@ async def test_a_platform_that_can_be_asked_is_asked(houses: Houses, clock: Manu
         assert house.channel.texts(ANN) == ["Hello."]
         assert await state_of(house, ref.turn) == (ReplyState.DONE, [PartState.SENT])
         assert len({call.key for call in house.channel.of("send", "find")}) == 1
+
+
+async def test_a_platform_that_cannot_tell_gets_one_marked_repeat(houses: Houses, clock: ManualClock) -> None:
+    """It can be asked, but does not know: the message is sent once more with a mark, and never a third time."""
+    async with houses.open(AskableChannel(clock)) as house:
+        house.channel.fail("send", UnclearError("the connection broke"), times=2)
+        house.channel.fail("find", CannotTellError("its history tells nothing"), times=2)
+        ref = await house.say("Hello.")
+        await clock.advance(REPEAT_AFTER + 60)
+        assert [call.text for call in house.channel.of("send")][:2] == ["Hello.", REPEAT_MARK + "Hello."]
+        failed, *_ = await house.outbox.of_turn(ref.turn)
+        assert failed.parts[0].state is PartState.FAILED
+        assert sum("Hello." in call.text for call in house.channel.of("send")) == 2
 
 
 async def test_asking_waits_for_the_platform_too(houses: Houses, clock: ManualClock) -> None:

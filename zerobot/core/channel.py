@@ -277,7 +277,15 @@ class SettlesUnclear(Protocol):
     """Can tell whether a message whose sending ended unclear was taken."""
 
     async def find(self, message: OutboundMessage) -> SentMessage | None:
-        """Ask the platform for the message with this key."""
+        """Ask the platform for the message with this key.
+
+        Returns:
+            The message; None: it surely was not taken.
+
+        Raises:
+            CannotTellError: The platform doesn't know, so the message is sent once more, marked as a repeat.
+            DeliveryError: It could not be asked now.
+        """
         ...
 
 

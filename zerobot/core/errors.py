@@ -106,6 +106,10 @@ class UnclearError(DeliveryError):
     """The connection broke after the request: the platform may have taken the message or not."""
 
 
+class CannotTellError(DeliveryError):
+    """The platform cannot say whether it took a message whose sending ended unclear."""
+
+
 class RefusedError(DeliveryError):
     """The platform will never take this message as it is (bad markup, too long)."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from zerobot.core.channel import AnswersProbe, MessageBody, OutboundMessage, SentMessage, SettlesUnclear
 from zerobot.core.errors import (
+    CannotTellError,
     DeliveryError,
     GoneError,
     MovedError,
@@ -134,12 +135,10 @@ class PartSender:
 
     async def _attempt(self, job: Job) -> bool:
         """Make the one call that the part needs now."""
-        if job.unclear and job.body is not None:
-            if isinstance(self._line.channel, SettlesUnclear):
-                await self._find(job, self._line.channel)
-            elif job.repeat:
+        if job.unclear and job.body is not None and not await self._told(job):
+            if job.repeat:
                 return await self._failed(job, UnclearError("the repeat ended unclear as well"))
-            elif job.live:
+            if job.live:
                 await self._outage()
         if job.body is None:
             return await self._delete(job)
@@ -164,6 +163,17 @@ class PartSender:
                 await self._patience.back_off(faults)
             else:
                 return
+
+    async def _told(self, job: Job) -> bool:
+        """Ask the platform whether it has an unclear message; False: it cannot say."""
+        channel = self._line.channel
+        if not isinstance(channel, SettlesUnclear):
+            return False
+        try:
+            await self._find(job, channel)
+        except CannotTellError:
+            return False
+        return True
 
     async def _find(self, job: Job, channel: SettlesUnclear) -> None:
         """Ask the platform whether it has an unclear message."""
