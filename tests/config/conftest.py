@@ -36,14 +36,20 @@ def _no_provider(_name: str, _settings: ProviderSettings, _services: ProviderSer
 
 
 def channel_kind(
-    name: str, settings: type[ChannelSettings], *, library: str = "", extra: str = "", ask: tuple[Question, ...] = ()
+    name: str,
+    settings: type[ChannelSettings],
+    *,
+    library: str = "",
+    extra: str = "",
+    ask: tuple[Question, ...] = (),
+    addresses: bool = False,
 ) -> ChannelKind:
     """A kind that has settings and opens nothing."""
     return ChannelKind(
         name=name,
         title=name,
         settings=settings,
-        capabilities=Capabilities(edits=True, buttons=True),
+        capabilities=Capabilities(edits=True, buttons=True, addresses=addresses),
         pace=Pace(draft_interval=1, chat_calls=(1, 1), bot_calls=(1, 1)),
         library=library,
         extra=extra,
@@ -62,7 +68,7 @@ def provider_kind(name: str, *, needs_key: bool) -> ProviderKind:
 
 @pytest.fixture
 def kinds() -> Kinds:
-    """Four kinds of channels that work, one that lacks its library, one that is broken, and three of providers."""
+    """Five kinds of channels that work, one that lacks its library, one that is broken, and three of providers."""
     token = Question(key="bot_token", prompt="Token", secret=True, help="from @BotFather")
 
     def broken() -> ChannelKind:
@@ -74,6 +80,7 @@ def kinds() -> Kinds:
             "discord": lambda: channel_kind("discord", DiscordSettings),
             "slack": lambda: channel_kind("slack", SlackSettings),
             "console": lambda: channel_kind("console", ConsoleSettings),
+            "pigeon": lambda: channel_kind("pigeon", ConsoleSettings, addresses=True),
             "remote": lambda: channel_kind("remote", ConsoleSettings, library="not_installed_library", extra="remote"),
             "broken": broken,
         },

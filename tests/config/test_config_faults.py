@@ -17,7 +17,7 @@ from zerobot.core.errors import ConfigError
 
 DAEMON = "state_dir, max_turns, shutdown_grace, log_level, log_format"
 TOP = "daemon, agent, agents, providers, models, channels, operators, security, budget, memory, plugins"
-CONSOLE = "enabled, kind, drafts, agent, approval_timeout"
+CONSOLE = "enabled, kind, drafts, agent, notice_after, approval_timeout"
 WAY = 'write bot_token = "${NAME}", NAME being an environment variable, or bot_token_file = "PATH"'
 ADDS = "(a package adds one by an entry point in"
 TOKEN = '[channels.telegram]\nbot_token = "123:abcdefgh"\n'
@@ -85,9 +85,9 @@ CASES = {
     '[agent]\nname = "${NONE}"': "FILE:2: agent.name: the environment variable NONE is not set; set it",
     # kinds
     "[channels.fax]\n": 'FILE:1: channels.fax.kind: is missing, and "fax" is no kind; '
-    f"allowed: broken, console, discord, remote, slack, telegram {ADDS} zerobot.channels)",
+    f"allowed: broken, console, discord, pigeon, remote, slack, telegram {ADDS} zerobot.channels)",
     '[channels.a]\nkind = "fax"': 'FILE:2: channels.a.kind: there is no kind "fax"; '
-    f"allowed: broken, console, discord, remote, slack, telegram {ADDS} zerobot.channels)",
+    f"allowed: broken, console, discord, pigeon, remote, slack, telegram {ADDS} zerobot.channels)",
     "[channels.remote]\n": "FILE:1: channels.remote: the library not_installed_library is not installed; "
     "run: pip install 'zerobot[remote]'",
     "[channels.broken]\n": 'FILE:1: channels.broken.kind: kind "broken" is installed but broken: no module named half',

@@ -63,6 +63,12 @@ def test_a_channel_has_the_agent_it_names(load: Load) -> None:
     assert settings.agent_for("no-such-table").max_steps == 9
 
 
+def test_operators_on_a_platform_of_addresses_are_compared_in_lower_case(load: Load) -> None:
+    """Nobody writes an address in the very case in which it comes; ids of other platforms stay as they are written."""
+    text = '[channels.pigeon]\n[channels.console]\n[operators]\nusers = ["pigeon:Ops@Loft.Test", "console:Ann"]'
+    assert load(text).settings.operators.users == ("pigeon:ops@loft.test", "console:Ann")
+
+
 def test_operators_are_identities(load: Load) -> None:
     """The users of `[operators]` are read as identities, in their order."""
     settings = load('[operators]\nusers = ["telegram:111", "email:ops@example.com"]').settings
@@ -196,7 +202,8 @@ def test_the_environment_says_where_the_state_is(load: Load, environ: dict[str, 
         (TELEGRAM, "operators.users: is empty: tools that need an approval will be refused"),
         (
             '[operators]\nusers = ["fax:1"]',
-            "operators.users: fax:1: no such kind of channel; known: broken, console, discord, remote, slack, telegram",
+            "operators.users: fax:1: no such kind of channel; "
+            "known: broken, console, discord, pigeon, remote, slack, telegram",
         ),
         (
             '[operators]\nusers = ["telegram:1"]',

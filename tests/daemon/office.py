@@ -164,9 +164,10 @@ class Offices:
         rules: OperatorRules = ONE_OPERATOR,
         channel: PlainChannel | None = None,
         store: type[Approvals] = Approvals,
+        notice_after: float | None = None,
     ) -> AsyncIterator[Office]:
         """A running desk; leaving it is as abrupt as a kill."""
-        async with self.houses.open(channel) as house:
+        async with self.houses.open(channel, notice_after=notice_after) as house:
             approvals = store(house.database, house.clock)
             woken: list[ConversationId] = []
             redactor = Redactor()

@@ -30,6 +30,10 @@ async def _no_interrupt(conversation: ConversationId, newer: InboxId) -> None:
     raise AssertionError(f"nobody asked for it: {conversation}, {newer}")
 
 
+async def _no_alarm(channel: str, subject: str, text: str) -> None:
+    raise AssertionError(f"there is nothing to tell operators: {channel}, {subject}, {text}")
+
+
 class Desk:
     """What an intake leads to; each part keeps what it was told, and trips when a test wants it."""
 
@@ -51,6 +55,7 @@ class Desk:
             notice=self._notice,
             stranger=lambda: None,
             move=self._move,
+            alarm=_no_alarm,
             alive=lambda channel, why: None,
             log=self._log,
         )

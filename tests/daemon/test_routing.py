@@ -16,6 +16,7 @@ from tests.daemon.office import (
     Offices,
 )
 from zerobot.core.places import Identity, Place
+from zerobot.daemon.desk import WAITING
 from zerobot.daemon.routing import CLI, OperatorRules, direct_places
 from zerobot.delivery.delivery import Delivery
 from zerobot.delivery.line import OpenChannel
@@ -118,3 +119,15 @@ def test_an_operator_without_a_scope_is_still_himself() -> None:
     """Whether somebody asks for himself is told by his full id too."""
     rules = OperatorRules(users=(Identity("org", "U1"),), self_approval="never", homes=lambda _: ("T1",))
     assert rules.deciders(Identity("org", "T1/U1"), ROOM, direct=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("notice_after", "shown", "words"), [(None, (OLGAS,), ""), (60.0, (OLGAS,), WAITING), (60.0, (ROOM,), "")]
+)
+async def test_a_chat_is_told_that_its_turn_waits_where_nothing_else_shows_it(
+    offices: Offices, notice_after: float | None, shown: tuple[Place, ...], words: str
+) -> None:
+    """A mailbox, say; not where the request itself is shown there."""
+    async with offices.open(OperatorRules(users=(OLGA,)), notice_after=notice_after) as office:
+        assert office.desk.waiting_words(ROOM, shown) == words
+        assert office.desk.waiting_words(Place("closed", "1"), shown) == ""

@@ -153,7 +153,12 @@ class Houses:
 
     @asynccontextmanager
     async def open(
-        self, channel: PlainChannel | None = None, *, kind: ChannelKind | None = None, drafts: bool = True
+        self,
+        channel: PlainChannel | None = None,
+        *,
+        kind: ChannelKind | None = None,
+        drafts: bool = True,
+        notice_after: float | None = None,
     ) -> AsyncIterator[House]:
         """A running house; leaving it is as abrupt as a kill for all that is under way."""
         channel = channel or FakeChannel(self.clock)
@@ -170,7 +175,9 @@ class Houses:
             async def moved(place: Place, chat: str) -> None:
                 house.moves.append((place, chat))
 
-            opened = OpenChannel(name="fake", channel=channel, kind=kind or fake_kind(), drafts=drafts)
+            opened = OpenChannel(
+                name="fake", channel=channel, kind=kind or fake_kind(), drafts=drafts, notice_after=notice_after
+            )
             delivery = Delivery({"fake": opened}, outbox, self.clock, log, moved, jitter=lambda longest: longest)
             house = House(database, outbox, self.clock, channel, delivery)
             task = asyncio.create_task(delivery.run())

@@ -7,8 +7,9 @@ from zerobot.core.events import (
 )
 from zerobot.core.ids import TurnId
 from zerobot.core.places import Place
+from zerobot.delivery.delivery import AT_WORK
 from zerobot.store.outbox import PartState
-from zerobot.testing.channel import FakeChannel
+from zerobot.testing.channel import FakeChannel, PlainChannel
 from zerobot.testing.clock import ManualClock
 
 
@@ -95,3 +96,33 @@ async def test_a_channel_that_follows_turns_is_told_once_all_was_said(houses: Ho
             show(final(ref, ""))
             await clock.advance(5)
     assert channel.ended == [(ANN, "q1", Outcome.REPLIED, ["Hello."])] * 2
+
+
+async def test_a_long_turn_that_shows_nothing_says_once_that_it_is_at_work(houses: Houses, clock: ManualClock) -> None:
+    """Where there are no drafts; a turn that goes on after a restart or a pause does not say it again."""
+    async with houses.open(PlainChannel(clock), notice_after=120.0) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            show(TextShown("Hel"))
+            await clock.advance(119)
+            assert house.channel.of("send") == []
+            await clock.advance(2)
+        with house.delivery.view(ref) as show:
+            await clock.advance(130)
+            await house.finish(ref, show, "Hello.")
+            await clock.advance(5)
+        assert [(call.text, call.reply_to) for call in house.channel.of("send")] == [(AT_WORK, "q1"), ("Hello.", "q1")]
+
+
+async def test_a_quick_turn_or_one_with_a_draft_does_not_say_that_it_is_at_work(
+    houses: Houses, clock: ManualClock
+) -> None:
+    """What people see already is not told by a message."""
+    async with houses.open(notice_after=120.0) as house:
+        ref = await house.turn()
+        with house.delivery.view(ref) as show:
+            show(TextShown("Hel"))
+            await clock.advance(130)
+            await house.finish(ref, show, "Hello.")
+            await clock.advance(200)
+        assert [call.text for call in house.channel.of("send")] == ["Hel"]

@@ -92,3 +92,20 @@ def test_ids_without_a_scope_mean_the_channels_own() -> None:
     assert full.identities == {Identity("org", "T1/U1"), Identity("org", "T9/U2")}
     assert full.operators == {Identity("org", "T1/U3"), Identity("org", "T2/U3")}
     assert written.at_home((), lambda _: ()) == written
+
+
+@pytest.mark.parametrize(
+    ("sender", "standing", "answer"),
+    [
+        ("ann@example.test", Standing.UNKNOWN, Answer.ADMITTED),
+        ("ann@mail.example.test", Standing.UNKNOWN, Answer.PAIRING),
+        ("ann@notexample.test", Standing.UNKNOWN, Answer.PAIRING),
+        ("example.test", Standing.UNKNOWN, Answer.PAIRING),
+        ("ann@example.test@evil.test", Standing.UNKNOWN, Answer.PAIRING),
+        ("ann@example.test", Standing.REVOKED, Answer.REFUSED),
+    ],
+)
+def test_a_domain_lets_in_its_own_addresses_and_no_others(sender: str, standing: Standing, answer: Answer) -> None:
+    """`@example.test` in the list of a mailbox; whoever was shut out stays out, and nobody is bound to anything."""
+    admission = Admission(domains=frozenset({"@example.test"}))
+    assert judged(admission, Identity("mail", sender), standing=standing) == Judgement(answer=answer)

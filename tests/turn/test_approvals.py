@@ -57,6 +57,17 @@ async def test_at_a_pause_the_text_so_far_stands_as_a_message(house: House) -> N
     }
 
 
+@pytest.mark.parametrize("said", ["asking", ""])
+async def test_where_nothing_shows_it_the_pause_says_that_it_waits(house: House, said: str) -> None:
+    """One message at the pause: the text so far, if there is any, and that an operator is waited for."""
+    house.settings.waiting_words = lambda place, shown: "(I wait.)"
+    house.model.answers(step(said, [call("sup", "c1", x="1")]), says("done"))
+    await house.user.says("hi")
+    assert await house.replies() == ["\n\n".join(text for text in (said, "(I wait.)") if text)]
+    await house.operator.presses("Approve")
+    assert (await house.replies())[1:] == ["done"]
+
+
 async def test_a_denied_call_becomes_its_result_and_the_model_goes_on(house: House) -> None:
     """T52: an operator's no reaches the model with its reason, and the turn still ends with a reply."""
     house.model.answers(calls("sup", id="c1", x="1"), says("understood"))

@@ -42,6 +42,10 @@ async def _no_interrupt(conversation: ConversationId, newer: InboxId) -> None:
     raise AssertionError(f"nobody asked for it: {conversation}, {newer}")
 
 
+async def _no_alarm(channel: str, subject: str, text: str) -> None:
+    raise AssertionError(f"there is nothing to tell operators: {channel}, {subject}, {text}")
+
+
 class Door:
     """A house with a guarded way in."""
 
@@ -64,6 +68,7 @@ class Door:
             notice=self._tell,
             stranger=lambda: None,
             move=_no_move,
+            alarm=_no_alarm,
             alive=lambda channel, why: None,
             log=self.house.note_log,
             guards=guards,

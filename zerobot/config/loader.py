@@ -22,6 +22,7 @@ from zerobot.config.schema import Settings
 from zerobot.config.tables import FILE, GROUPS, Tables, is_secret
 from zerobot.config.values import apply_overrides, expand, read_files, settle_overrides
 from zerobot.core.errors import ConfigError
+from zerobot.core.places import Identity
 
 _DEPTH = 40
 _MENDED_LINES = 20
@@ -151,7 +152,7 @@ def _names_the_state(line: str) -> bool:
 
 def usable(file: ConfigFile | None, examined: Examined, environ: Mapping[str, str], kinds: Kinds) -> LoadedConfig:
     """What of a document is valid, as a configuration: all of it where it has no faults."""
-    settings = examined.settings
+    settings = _with_compared_ids(examined.settings, kinds)
     base = _base(file)
     state_dir = base / settings.daemon.state_dir if settings.daemon.state_dir else default_state_dir(environ)
     found = [(dotted(key), value) for key, value in secrets(settings)]
@@ -165,6 +166,18 @@ def usable(file: ConfigFile | None, examined: Examined, environ: Mapping[str, st
         warnings=(*examined.warnings, *_absent(settings)),
         kinds=kinds,
     )
+
+
+def _with_compared_ids(settings: Settings, kinds: Kinds) -> Settings:
+    """The same with the operators' ids in the form in which a platform compares them: addresses in lower case."""
+    names = {table.kind or name for name, table in settings.channels.items()}
+    of_addresses = {name for name in names if kinds.channels[name]().capabilities.addresses}
+    users = [
+        str(Identity(each.platform, each.id.lower())) if each.platform in of_addresses else str(each)
+        for each in settings.operators.identities
+    ]
+    operators = settings.operators.model_copy(update={"users": tuple(users)})
+    return settings.model_copy(update={"operators": operators})
 
 
 def _absent(settings: Settings) -> list[str]:

@@ -33,6 +33,8 @@ class Admission:
     """The ids of the list, as text: `1001` and `"1001"` of a settings file are the same."""
     handles: frozenset[str] = frozenset()
     """The names of the list, such as `@ann`, case-folded (`fold_handle`)."""
+    domains: frozenset[str] = frozenset()
+    """The domains of the list, `@example.com`, in lower case: everyone whose id is an address there."""
     everyone: bool = False
     pairing: bool = True
     """Whether an unknown person in a direct chat may ask to be let in."""
@@ -65,6 +67,11 @@ def fold_handle(handle: str) -> str:
     return handle.strip().casefold()
 
 
+def _is_of(sender: Identity, domains: frozenset[str]) -> bool:
+    _, at, domain = sender.id.rpartition("@")
+    return bool(at) and f"@{domain}" in domains
+
+
 def judge(
     admission: Admission,
     sender: Identity,
@@ -92,7 +99,7 @@ def judge(
         return Judgement(answer=Answer.ADMITTED)
     if standing is Standing.REVOKED:
         return Judgement(answer=Answer.REFUSED)
-    if admission.everyone or standing is Standing.ALLOWED:
+    if admission.everyone or standing is Standing.ALLOWED or _is_of(sender, admission.domains):
         return Judgement(answer=Answer.ADMITTED)
     if any(bound.get(handle) == str(sender) for handle in admission.handles):
         return Judgement(answer=Answer.ADMITTED)

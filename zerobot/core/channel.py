@@ -71,6 +71,11 @@ class Capabilities:
     """Seconds between typing signals while work goes on; None: there is no such signal."""
     groups: bool = False
     """Has chats of several people."""
+    addresses: bool = False
+    """Ids of people are `LOCAL@DOMAIN`, compared in lower case; `@DOMAIN` in a list lets in everyone of a domain."""
+    notice_after: float | None = None
+    """Seconds after which a turn says once that it is still at work, and words for a turn that waits for an operator:
+    for platforms on which neither a draft nor a typing signal shows it. None: they do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +151,18 @@ class Intake(Protocol):
 
     async def moved(self, old: Place, new_chat: str) -> None:
         """A chat has a new id; its conversation and everything pending go along."""
+        ...
+
+    async def alarm(self, subject: str, text: str) -> None:
+        """Tell the operators, each in a direct chat, something that needs them; once a day about one subject.
+
+        Args:
+            subject: What it is about, the same each time; never shown.
+            text: Markdown.
+
+        Raises:
+            StorageError: It could not be stored; it is told another time.
+        """
         ...
 
     def connected(self) -> None:

@@ -31,6 +31,11 @@ class ChannelSettings(Section):
         description="edit: the reply grows in an edited message while it is written; off: only replies.",
     )
     agent: Text = Field(default="default", description="The agent that answers: default, or the NAME of [agents.NAME].")
+    notice_after: Duration | None = Field(
+        default=None,
+        description="After how long a turn says once that it is still at work, where nothing else shows it; 0: never; "
+        "absent: as the kind of channel has it.",
+    )
     approval_timeout: Annotated[Duration, Field(gt=0, le=30 * 86_400)] | None = Field(
         default=None,
         description="How long an approval asked here may wait; more than 0, at most 30d; "

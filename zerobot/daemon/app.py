@@ -188,8 +188,19 @@ def _open_channels(
     opened = {}
     for name, (kind, settings) in {**wanted, **extra}.items():
         channel = _open(kind, settings, services(name))
-        opened[name] = OpenChannel(name=name, channel=channel, kind=kind, drafts=settings.drafts == "edit")
+        opened[name] = OpenChannel(
+            name=name,
+            channel=channel,
+            kind=kind,
+            drafts=settings.drafts == "edit",
+            notice_after=_notice_after(kind, settings),
+        )
     return opened
+
+
+def _notice_after(kind: ChannelKind, settings: ChannelSettings) -> float | None:
+    after = kind.capabilities.notice_after if settings.notice_after is None else settings.notice_after
+    return after or None
 
 
 def _open(kind: ChannelKind, settings: BaseModel, services: ChannelServices) -> Channel:

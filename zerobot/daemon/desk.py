@@ -36,6 +36,7 @@ LONGEST_REASON = 1_000
 
 NOT_YOUR_OWN = "You asked for this yourself, so another operator has to decide it."
 UNKNOWN = "There is no such request, or too many wrong codes were typed lately."
+WAITING = "_(I am waiting for an operator's decision; the answer comes after it.)_"
 NOBODY = "What I wanted to do needs an operator's decision, and no operator can be reached, so I did not do it."
 
 
@@ -87,6 +88,11 @@ class ApprovalDesk:
     def is_operator(self, person: Identity, place: Place) -> bool:
         """Whether somebody is an operator for what happens in a place."""
         return self._rules.is_operator(person, place)
+
+    def waiting_words(self, place: Place, shown: Sequence[Place]) -> str:
+        """What is said in a chat whose turn begins to wait; empty where people see it otherwise."""
+        line = self._wires.delivery.line(place.channel)
+        return "" if line is None or line.open.notice_after is None or place in shown else WAITING
 
     def timeout(self, place: Place) -> timedelta:
         """How long operators have for what is asked in a place."""

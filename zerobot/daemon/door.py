@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from zerobot.config.schema import Settings
 from zerobot.core.admission import Admission, fold_handle
-from zerobot.core.channel import Channel, HasHome
+from zerobot.core.channel import Channel, ChannelKind, HasHome
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.ids import ConversationId
 from zerobot.core.places import Identity
@@ -15,20 +15,23 @@ from zerobot.store.inbox import Inbox
 from zerobot.store.pairing import Pairings
 
 
-def admission_of(settings: Settings, name: str, platform: str, local: Identity | None) -> Admission:
+def admission_of(settings: Settings, name: str, kind: ChannelKind, local: Identity | None) -> Admission:
     """Who may talk on a channel, as it is configured.
 
     Args:
         settings: All of them.
         name: The channel's table; one that there is not (the terminal's) has the usual settings.
-        platform: The channel's kind.
+        kind: The channel's kind.
         local: The person at the terminal, who is an operator there.
     """
     table = settings.channels.get(name, ChannelSettings())
-    listed = [user for user in table.allowed_users if user != "*"]
+    addresses = kind.capabilities.addresses
+    listed = [user.lower() if addresses else user for user in table.allowed_users if user != "*"]
+    named = frozenset(fold_handle(user) for user in listed if user.startswith("@"))
     return Admission(
-        identities=frozenset(Identity(platform, user) for user in listed if not user.startswith("@")),
-        handles=frozenset(fold_handle(user) for user in listed if user.startswith("@")),
+        identities=frozenset(Identity(kind.name, user) for user in listed if not user.startswith("@")),
+        handles=frozenset() if addresses else named,
+        domains=named if addresses else frozenset(),
         everyone="*" in table.allowed_users,
         pairing=table.pairing,
         operators=frozenset(settings.operators.identities) | ({local} if local else set()),

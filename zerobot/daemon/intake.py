@@ -40,6 +40,8 @@ class IntakeWires:
     stranger: Callable[[], None]
     """Somebody asks to be let in."""
     move: Callable[[Place, str], Awaitable[None]]
+    alarm: Callable[[str, str, str], Awaitable[None]]
+    """(channel, subject, Markdown): tells the operators."""
     alive: Callable[[str, str | None], None]
     """(channel, why it broke): None says that it is connected."""
     log: EventLog
@@ -166,6 +168,11 @@ class ChannelIntake:
         """A chat has a new id."""
         with self._fence("envelope.crashed"):
             await self._wires.move(old, new_chat)
+
+    async def alarm(self, subject: str, text: str) -> None:
+        """Tell the operators; see `Intake`."""
+        with self._fence("alarm.crashed"):
+            await self._wires.alarm(self._name, subject, text)
 
     @contextmanager
     def _fence(self, event: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from zerobot.daemon.access_state import DaemonAccess, configured_policy
 from zerobot.daemon.books import Books, books_of
 from zerobot.daemon.budget import BudgetPurse
 from zerobot.daemon.budget_alarm import BudgetAlarm
+from zerobot.daemon.channel_alarm import ChannelAlarms
 from zerobot.daemon.command_lane import CommandLane
 from zerobot.daemon.commands import ChatCommands, CommandWires
 from zerobot.daemon.costs import Costs
@@ -121,6 +122,7 @@ def build_parts(foundation: Foundation) -> Parts:
         notice=delivery.notice,
         stranger=wards.doorbell.look,
         move=moved,
+        alarm=_channel_alarms(foundation, rules, delivery).tell,
         alive=supervisor.alive,
         log=log,
     )
@@ -160,7 +162,7 @@ def _wards(
         desk=desk,
         door=Door(
             admissions={
-                name: admission_of(settings, name, each.kind.name, local) for name, each in foundation.channels.items()
+                name: admission_of(settings, name, each.kind, local) for name, each in foundation.channels.items()
             },
             channels=foundation.bare_channels,
             homes=_homes(foundation),
@@ -201,6 +203,15 @@ def _homes(foundation: Foundation) -> Homes:
         return tuple(dict.fromkeys(home for channel in channels for home in home_of(channel)))
 
     return homes
+
+
+def _channel_alarms(foundation: Foundation, rules: OperatorRules, delivery: Delivery) -> ChannelAlarms:
+    return ChannelAlarms(
+        lambda: direct_places(delivery, rules.users),
+        delivery.notice,
+        lambda channel: channel_state(foundation.database, channel),
+        foundation.clock,
+    )
 
 
 def _desk_wires(

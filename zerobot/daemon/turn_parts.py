@@ -10,6 +10,7 @@ from zerobot.core.tools import Tool
 from zerobot.daemon.attachments import AttachmentFetcher, PictureReader
 from zerobot.daemon.budget import BudgetPurse, reservations_of
 from zerobot.daemon.costs import Costs
+from zerobot.daemon.desk import ApprovalDesk
 from zerobot.daemon.foundation import Foundation
 from zerobot.daemon.memory_parts import MemoryParts, memory_parts
 from zerobot.daemon.models import Models
@@ -26,7 +27,7 @@ from zerobot.store.usage import UsageLog
 from zerobot.tools.fetch_url import fetch_tool
 from zerobot.tools.registry import builtin_tools
 from zerobot.tools.shell import ShellSettings
-from zerobot.turn.kit import NO_ROUTE, AccessState, Operators, TurnKit, TurnLimits
+from zerobot.turn.kit import NO_ROUTE, AccessState, TurnKit, TurnLimits
 from zerobot.turn.purse import UNLIMITED
 
 
@@ -69,7 +70,7 @@ def turn_parts(foundation: Foundation, usage: UsageLog) -> TurnParts:
 
 
 def shared_kit(
-    foundation: Foundation, parts: TurnParts, turns: Turns, access: AccessState, operators: Operators
+    foundation: Foundation, parts: TurnParts, turns: Turns, access: AccessState, desk: ApprovalDesk
 ) -> TurnKit:
     """What the kits of all turns have in common; route, prompt, tools and limits are those of no agent yet."""
     clock, log = foundation.clock, foundation.log
@@ -81,7 +82,8 @@ def shared_kit(
         tools=parts.tools,
         limits=TurnLimits(),
         access=access,
-        operators=operators,
+        operators=desk,
+        waiting_words=desk.waiting_words,
         fetch=AttachmentFetcher(foundation.bare_channels, parts.files, _attachment_limits(foundation), log),
         receipt_key=foundation.state.receipt_key(),
         hooks=_hooks(foundation),

@@ -19,6 +19,8 @@ from zerobot.delivery.patience import Jitter, Patience, full_jitter
 from zerobot.delivery.waiting import event_or_timeout
 from zerobot.store.outbox import Outbox, Reply, ReplyState
 
+AT_WORK = "I am still at work on this; the answer comes as soon as I have it."
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Due:
@@ -112,6 +114,8 @@ class Delivery:
         before = self._views.get(ref.turn)
         self._views[ref.turn] = view
         self._group.create_task(self._show(view, before), name=f"draft {ref.turn}")
+        if line.open.notice_after is not None:
+            self._group.create_task(self._say_at_work(view, line.open.notice_after), name=f"notice {ref.turn}")
         return view
 
     def settle(self, turn: TurnId) -> None:
@@ -132,13 +136,15 @@ class Delivery:
         self.reply_queued(reply)
         return reply
 
-    async def notice_once(self, place: Place, text: str, conversation: ConversationId, turn: TurnId) -> None:
+    async def notice_once(
+        self, place: Place, text: str, conversation: ConversationId, turn: TurnId, reply_to: str = ""
+    ) -> None:
         """Say something that a turn gives rise to, unless it was said since the turn began.
 
         Raises:
             StorageError: It could not be stored; it will not be sent.
         """
-        reply = await self._bench.outbox.notice_once(place, text, conversation, turn)
+        reply = await self._bench.outbox.notice_once(place, text, conversation, turn, reply_to)
         if reply is not None:
             self.reply_queued(reply)
 
@@ -260,6 +266,14 @@ class Delivery:
             await self._patience.stored(lambda: outbox.fail(due.reply, "a fault of my own"))
         if due.view is not None and due.last:
             await self._say_ended(due.view)
+
+    async def _say_at_work(self, view: TurnView, after: float) -> None:
+        """Say once a turn that it goes on, when it takes long and nothing else shows it."""
+        if await event_or_timeout(view.ended, self._bench.clock, after) or view.shown:
+            return
+        ref = view.ref
+        with fenced(self._bench.log, "notice.failed", "warning", turn=ref.turn):
+            await self.notice_once(ref.place, AT_WORK, ref.conversation, ref.turn, ref.reply_to)
 
     async def _say_ended(self, view: TurnView) -> None:
         """Tell a channel that follows turns that one has ended, and all of it was said. Once a turn."""

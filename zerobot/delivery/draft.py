@@ -137,6 +137,11 @@ class TurnView:
         """Whether this reply finishes what the view has shown; else it is something that is said beside it."""
         return self._ended.is_set() or self._draft.reply == reply
 
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set when nothing more is shown."""
+        return self._ended
+
     async def finished(self) -> None:
         """Wait until the last call for it has ended."""
         await self._done.wait()

@@ -27,6 +27,9 @@ class OpenChannel:
     kind: ChannelKind
     drafts: bool
     """Whether its settings want replies to grow in an edited message."""
+    notice_after: float | None = None
+    """Seconds after which a turn says once that it is still at work, and whether a turn that waits for an operator says
+    so; None: people see it otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

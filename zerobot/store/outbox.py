@@ -299,7 +299,9 @@ class Outbox:
         now = self._clock.now()
         return await self._database.write(lambda db: queue_notice(db, place, text, now, reply_to))
 
-    async def notice_once(self, place: Place, text: str, conversation: ConversationId, turn: TurnId) -> ReplyId | None:
+    async def notice_once(
+        self, place: Place, text: str, conversation: ConversationId, turn: TurnId, reply_to: str = ""
+    ) -> ReplyId | None:
         """Queue a text of its own that a turn gives rise to; None: it was said since the turn began, by whomever.
 
         What such a notice was about outlives the process that said it, so memory cannot tell whether it was said.
@@ -310,7 +312,7 @@ class Outbox:
         def transaction(db: sqlite3.Connection) -> ReplyId | None:
             if db.execute(_SAID_SINCE, values).fetchone() is not None:
                 return None
-            return queue_notice(db, place, text, now, conversation=conversation)
+            return queue_notice(db, place, text, now, reply_to, conversation=conversation)
 
         return await self._database.write(transaction)
 

@@ -161,17 +161,16 @@ class House:
 
     async def verify(self) -> None:
         """Check what holds whatever happened: sendable requests, valid histories, one final for each ended turn."""
-        violations = [each for model in (self.model, *self.settings.fallbacks) for each in model.violations]
-        assert not violations, violations
-        finals = sorted(str(final.turn) for final in self.finals)
+        for model in (self.model, *self.settings.fallbacks):
+            assert not model.violations, model.violations
+        finals = [str(final.turn) for final in self.finals]
         assert len(finals) == len(set(finals)), f"more than one final for a turn: {self.finals}"
         ended, conversations = await self.engine.database.read(_ended_and_conversations)
         assert set(finals) <= set(ended), "a final for a turn that is still open"
         assert self.crashed or set(finals) == set(ended), "a turn has ended without a final"
         for conversation in conversations:
             history = await self.engine.database.read(partial(load_history, conversation=conversation))
-            faults = faults_of(history.messages, sendable=False)
-            assert not faults, faults
+            assert not (faults := faults_of(history.messages, sendable=False)), faults
 
     def note(self, event: TurnEvent) -> None:
         """Take an event of a turn."""
@@ -185,7 +184,7 @@ class House:
         self.log.append((event, {**fields, "level": level, "error": error}))
 
     async def fetch(self, turn: Turn, attachment: Attachment) -> StoredFile | str:  # noqa: ARG002 - the seam's
-        """Take note in the log that an attachment is wanted, and give what the test has of it."""
+        """Note in the log that an attachment is wanted, and give what the test has of it."""
         self.note_log("attachment.wanted", name=attachment.name)
         return self.settings.files.get(attachment.name, f"{attachment.name} could not be fetched.")
 
@@ -345,6 +344,7 @@ class Engine:
             cost=settings.cost,
             purse=settings.purse(self.database),
             recall=settings.recall,
+            waiting_words=settings.waiting_words,
             joins=settings.joins,
             window=settings.window,
             compaction=settings.compaction,

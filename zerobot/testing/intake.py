@@ -18,8 +18,7 @@ class RecordingIntake:
         edits: Edits and deletions.
         presses: Button presses.
         moves: Chats that moved, as (old place, new chat).
-        connects: How often the channel gave a sign of life.
-        breaks: Why its connection broke, each time.
+        alarms: What operators were told, as (subject, text).
         reply: The answer to each press.
         refusal: The answer to each question whether a press would count; None: it would.
     """
@@ -30,8 +29,9 @@ class RecordingIntake:
         self.edits: list[EnvelopeEdit] = []
         self.presses: list[ButtonPress] = []
         self.moves: list[tuple[Place, str]] = []
-        self.connects = 0
-        self.breaks: list[str] = []
+        self.alarms: list[tuple[str, str]] = []
+        self._signs: list[str] = []
+        """Of life: empty when it works, else why it broke."""
         self.reply = PressReply(PressOutcome.APPROVED, "Approved.")
         self.refusal: PressReply | None = None
         self._failures = 0
@@ -42,6 +42,16 @@ class RecordingIntake:
     def texts(self) -> list[str]:
         """The texts of what was accepted."""
         return [envelope.text for envelope in self.accepted]
+
+    @property
+    def connects(self) -> int:
+        """How often the channel gave a sign of life."""
+        return self._signs.count("")
+
+    @property
+    def breaks(self) -> list[str]:
+        """Why its connection broke, each time."""
+        return [why for why in self._signs if why]
 
     def fail(self, times: int = 1) -> None:
         """Let the next calls that have to store something fail, as a full disk does."""
@@ -110,14 +120,20 @@ class RecordingIntake:
         self.moves.append((old, new_chat))
         self._notify()
 
+    async def alarm(self, subject: str, text: str) -> None:
+        """Remember what operators are told; see `Intake`."""
+        self._store()
+        self.alarms.append((subject, text))
+        self._notify()
+
     def connected(self) -> None:
         """Count a sign of life; see `Intake`."""
-        self.connects += 1
+        self._signs.append("")
         self._notify()
 
     def disconnected(self, why: str) -> None:
         """Remember why; see `Intake`."""
-        self.breaks.append(why)
+        self._signs.append(why)
         self._notify()
 
     async def _released(self, what: str) -> None:

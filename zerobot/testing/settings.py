@@ -21,7 +21,16 @@ from zerobot.store.inbox import QUEUE_LIMIT
 from zerobot.store.turn_rows import WaitingInput
 from zerobot.testing.model import ScriptedModel
 from zerobot.turn.ending import TurnEnd
-from zerobot.turn.kit import CostOf, RecallMemory, SaveResult, TurnLimits, nothing_recalled, unpriced
+from zerobot.turn.kit import (
+    CostOf,
+    RecallMemory,
+    SaveResult,
+    TurnLimits,
+    WaitingWords,
+    no_words,
+    nothing_recalled,
+    unpriced,
+)
 from zerobot.turn.purse import UNLIMITED, Purse
 from zerobot.turn.window import CompactionRules
 
@@ -56,6 +65,7 @@ class Settings:
     purse: Callable[[Database], Purse] = lambda _: UNLIMITED
     """What turns pay from, over the store of their process; always the same for the same store."""
     recall: RecallMemory = nothing_recalled
+    waiting_words: WaitingWords = no_words
     joins: timedelta | None = None
     window: int | None = None
     compaction: CompactionRules = field(default_factory=CompactionRules)

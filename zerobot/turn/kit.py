@@ -148,6 +148,16 @@ async def nothing_recalled(turn: Turn, text: str) -> MemoryBlock:  # noqa: ARG00
     return NO_BLOCK
 
 
+WaitingWords = Callable[[Place, Sequence[Place]], str]
+"""What is said in a chat (the first) whose turn begins to wait, its requests being shown in places (the second); empty
+where people see it otherwise."""
+
+
+def no_words(place: Place, shown: Sequence[Place]) -> str:  # noqa: ARG001 - the shape of the others
+    """What is said where people see by themselves that a turn waits."""
+    return ""
+
+
 class SaveResult(Protocol):
     """Keeps a result that is too long for a conversation where the tools can read it."""
 
@@ -228,6 +238,7 @@ class TurnKit:
     cost: CostOf = unpriced
     purse: Purse = UNLIMITED
     recall: RecallMemory = nothing_recalled
+    waiting_words: WaitingWords = no_words
     joins: timedelta | None = None
     """Set where inputs join a running turn: how long one waits for more of it before it does. None: each waits for a
     turn of its own."""

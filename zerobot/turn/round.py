@@ -133,8 +133,9 @@ async def _pause(
 ) -> RoundOutcome:
     """Save the pause, then tell about it. What cannot be saved is not asked for."""
     said = transcript.text_since(turn.id, turn.settled_seq)
-    settled = join_texts([turn.preface, said]) if said else ""
     requests = [_asked_now(kit, turn, plan.request) for plan in waiting]
+    waits = kit.waiting_words(turn.place, [place for each in requests for place in each.places])
+    settled = join_texts([turn.preface, said, waits]) if said or waits else ""
     try:
         reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
     except StorageError as error:
