@@ -202,8 +202,10 @@ def test_the_environment_says_where_the_state_is(load: Load, environ: dict[str, 
         (TELEGRAM, "operators.users: is empty: tools that need an approval will be refused"),
         (
             '[operators]\nusers = ["fax:1"]',
-            "operators.users: fax:1: no such kind of channel; "
-            "known: broken, console, discord, pigeon, remote, slack, telegram",
+            (
+                "operators.users: fax:1: no such kind of channel; "
+                "known: broken, console, discord, pigeon, remote, slack, telegram"
+            ),
         ),
         (
             '[operators]\nusers = ["telegram:1"]',
