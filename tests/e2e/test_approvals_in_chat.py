@@ -339,6 +339,19 @@ async def test_a_prompt_that_was_deleted_is_still_decided_by_its_code(stage: Sta
     assert stage.made()
 
 
+async def test_always_can_be_typed_as_well(stage: Stage) -> None:
+    """`/approve CODE always`, where nobody can press: approved, and a grant as by the button."""
+    async with stage.daemon() as daemon:
+        prompt = await stage.asks()
+        stage.model.answers(says("Done."))
+        stage.olga.says(f"/approve {stage.code_of(prompt)} Always", chat=stage.team)
+        await stage.team.reply("Approved, and always")
+        await stage.team.reply("Done.")
+        (decided,) = daemon.named("approval.decided")
+        assert decided["granted"] is True
+    assert stage.made()
+
+
 async def test_a_decision_that_cannot_be_stored_does_not_count(stage: Stage) -> None:
     """V055: no decision on record, no run; the presser is told, and can press again."""
     stage.expected_errors = {"storage.failed", "telegram.not_stored", "storage.alarm"}

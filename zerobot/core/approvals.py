@@ -117,3 +117,5 @@ class ApprovalPrompt:
     """Whether one of the buttons is "always"."""
     answer: str = ""
     """How it is answered where there are no buttons (Markdown); empty: by `/approve` and `/deny` with the code."""
+    decided_by: Identity | None = None
+    """Who decided it, once that is so; whoever did need not be told."""

@@ -359,6 +359,10 @@ class ChannelState(Protocol):
         """Store a value, durably, before it returns."""
         ...
 
+    async def forget(self, key: str) -> None:
+        """Remove a value, durably; that there is none is no error."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

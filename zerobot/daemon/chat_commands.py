@@ -15,7 +15,9 @@ COMMANDS: tuple[ChatCommand, ...] = (
     ChatCommand(name="status", summary="what I am doing, and with which model"),
     ChatCommand(name="usage", summary="your tokens of the last 30 days"),
     ChatCommand(name="whoami", summary="your id, as settings and operators know it"),
-    ChatCommand(name="approve", summary="approve a waiting request: /approve CODE", operators_only=True),
+    ChatCommand(
+        name="approve", summary="approve a waiting request: /approve CODE, or /approve CODE always", operators_only=True
+    ),
     ChatCommand(name="deny", summary="deny a waiting request: /deny CODE [reason]", operators_only=True),
     ChatCommand(
         name="pair", summary="let somebody in: /pair CODE; out: /pair revoke ID; alone: who is in", operators_only=True

@@ -221,13 +221,14 @@ class ChatCommands:
         code, _, reason = asked.rest.partition(" ")
         if not code:
             return f"Which one? Write `/{button} CODE`, with the code that the request shows."
+        always = button is Button.APPROVE and reason.strip().lower() == Button.ALWAYS
         press = ButtonPress(
             channel=envelope.place.channel,
             presser=envelope.sender,
             presser_name=envelope.sender_name,
             code=code,
-            button=button,
-            reason=reason.strip(),
+            button=Button.ALWAYS if always else button,
+            reason="" if always else reason.strip(),
             place=envelope.place,
         )
         return (await self._wires.wards.press(press)).text

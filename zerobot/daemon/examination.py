@@ -24,6 +24,7 @@ from zerobot.daemon.control_client import NoDaemonError, call
 from zerobot.daemon.costs import catalogue_of
 from zerobot.daemon.http import HttpClients
 from zerobot.daemon.models import Models
+from zerobot.store.channel_state import read_channel_state
 from zerobot.store.state_dir import StateDir
 
 PATIENCE = 30.0
@@ -138,24 +139,46 @@ async def _channel(config: LoadedConfig, name: str, table: ChannelSettings, http
         return [Finding("fail", subject, "its library is missing", advice)]
     try:
         async with asyncio.timeout(PATIENCE):
-            return [each async for each in _check(kind, name, table, http)]
+            database = StateDir(config.state_dir).database_path
+            return [each async for each in _check(kind, name, table, http, database)]
     except ZerobotError as error:
         return [Finding("fail", subject, str(error))]
     except TimeoutError:
         return [Finding("fail", subject, f"no answer within {PATIENCE:.0f} s", "look at the network and api_base")]
 
 
-async def _check(kind: ChannelKind, name: str, table: ChannelSettings, http: HttpClients) -> AsyncIterator[Finding]:
-    services = channel_services(name, http, SystemClock(), silent, _NoState())
+async def _check(
+    kind: ChannelKind, name: str, table: ChannelSettings, http: HttpClients, database: Path
+) -> AsyncIterator[Finding]:
+    services = channel_services(name, http, SystemClock(), silent, _StoredState(database, name))
     async for finding in kind.check(table, services):
         yield finding
 
 
-class _NoState:
-    """A channel's state for a check, which must leave that of a running daemon alone."""
+class _StoredState:
+    """A channel's state for a check: what a daemon has stored can be read, and is left alone.
 
-    async def get(self, key: str) -> str | None:  # noqa: ARG002 - the seam's
-        return None
+    Args:
+        database: The file; there need be none.
+        channel: The channel's table.
+    """
+
+    def __init__(self, database: Path, channel: str) -> None:
+        self._database = database
+        self._channel = channel
+
+    async def get(self, key: str) -> str | None:
+        return await asyncio.to_thread(self._read, key)
 
     async def set(self, key: str, value: str) -> None:
         """Nothing is kept."""
+
+    async def forget(self, key: str) -> None:
+        """Nothing is removed."""
+
+    def _read(self, key: str) -> str | None:
+        try:
+            with closing(sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
+                return read_channel_state(db, self._channel, key)
+        except sqlite3.Error:
+            return None

@@ -92,6 +92,7 @@ def approval_prompt(
         attachment=_attachment(approval, whole, arguments) if cut else None,
         open=is_open,
         grantable=approval.grantable and is_open,
+        decided_by=approval.decided_by,
     )
 
 

@@ -14,6 +14,13 @@ _SET = """
     INSERT INTO channel_state (channel, key, value) VALUES (:channel, :key, :value)
     ON CONFLICT DO UPDATE SET value = :value
 """
+_FORGET = "DELETE FROM channel_state WHERE channel = :channel AND key = :key"
+
+
+def read_channel_state(db: sqlite3.Connection, channel: str, key: str) -> str | None:
+    """A value of a channel, or None."""
+    row = db.execute(_GET, {"channel": channel, "key": key}).fetchone()
+    return None if row is None else str(row[0])
 
 
 class StoredChannelState:
@@ -25,9 +32,7 @@ class StoredChannelState:
 
     async def get(self, key: str) -> str | None:
         """The value, or None."""
-        values = {"channel": self._channel, "key": key}
-        row = await self._database.read(lambda db: db.execute(_GET, values).fetchone())
-        return None if row is None else str(row["value"])
+        return await self._database.read(lambda db: read_channel_state(db, self._channel, key))
 
     async def set(self, key: str, value: str) -> None:
         """Store a value; it is on disk when this returns.
@@ -39,6 +44,19 @@ class StoredChannelState:
 
         def transaction(db: sqlite3.Connection) -> None:
             db.execute(_SET, values)
+
+        await self._database.write(transaction)
+
+    async def forget(self, key: str) -> None:
+        """Remove a value; it is gone from the disk when this returns.
+
+        Raises:
+            StorageError: It is still there.
+        """
+        values = {"channel": self._channel, "key": key}
+
+        def transaction(db: sqlite3.Connection) -> None:
+            db.execute(_FORGET, values)
 
         await self._database.write(transaction)
 

@@ -164,3 +164,7 @@ class MemoryState:
     async def set(self, key: str, value: str) -> None:
         """Keep a value."""
         self.values[key] = value
+
+    async def forget(self, key: str) -> None:
+        """Remove a value."""
+        self.values.pop(key, None)

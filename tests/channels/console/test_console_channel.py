@@ -27,21 +27,9 @@ from zerobot.core.places import Identity, Place
 from zerobot.core.terminal import FollowsTurns, TakesTerminals
 from zerobot.daemon.clock import SystemClock
 from zerobot.security.visible import escape
+from zerobot.testing.intake import MemoryState
 
 PLACE = Place("console", "local")
-
-
-class Memory:
-    """A channel's state that lasts as long as the test."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-
-    async def get(self, key: str) -> str | None:
-        return self.values.get(key)
-
-    async def set(self, key: str, value: str) -> None:
-        self.values[key] = value
 
 
 class Desk:
@@ -103,7 +91,7 @@ class Broken(Screen):
         raise ConnectionResetError
 
 
-def services(state: Memory) -> ChannelServices:
+def services(state: MemoryState) -> ChannelServices:
     return ChannelServices(
         name="console",
         http=lambda: pytest.fail("a terminal needs no network"),
@@ -117,8 +105,8 @@ def services(state: Memory) -> ChannelServices:
 
 
 @asynccontextmanager
-async def running(desk: Desk, state: Memory | None = None) -> AsyncIterator[ConsoleChannel]:
-    channel = KIND.open(ConsoleSettings(), services(state or Memory()))
+async def running(desk: Desk, state: MemoryState | None = None) -> AsyncIterator[ConsoleChannel]:
+    channel = KIND.open(ConsoleSettings(), services(state or MemoryState()))
     assert isinstance(channel, ConsoleChannel)
     task = asyncio.create_task(channel.run(desk))
     try:
@@ -154,7 +142,7 @@ def prompt(*, is_open: bool = True, text: str = "ls -l") -> ApprovalPrompt:
 
 def test_it_can_do_what_the_daemon_may_ask_of_it() -> None:
     """The channel fits every seam that its kind promises."""
-    channel: Channel = KIND.open(ConsoleSettings(), services(Memory()))
+    channel: Channel = KIND.open(ConsoleSettings(), services(MemoryState()))
     for seam in (EditsMessages, AsksApproval, ShowsTyping, TakesTerminals, FollowsTurns):
         assert isinstance(channel, seam)
 
@@ -238,7 +226,7 @@ async def test_a_prompt_is_shown_whole_and_pressed() -> None:
 
 async def test_an_open_prompt_is_shown_to_who_comes_later() -> None:
     """A prompt outlives the terminal, and the daemon; once it is settled nobody is shown it again."""
-    state = Memory()
+    state = MemoryState()
     async with running(Desk(), state) as channel:
         await channel.ask(PLACE, prompt(), "p1")
     async with running(Desk(), state) as channel:
