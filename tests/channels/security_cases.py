@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from zerobot.config.kinds import installed_kinds
 from zerobot.config.schema import Settings
 from zerobot.core.admission import Answer, Standing, judge
 from zerobot.core.approvals import ApprovalPrompt, PromptLine
@@ -61,7 +62,9 @@ def check_sender(
     )
     operators = settings.operators.identities
     rules = OperatorRules(users=operators, timeout=timedelta(hours=1), homes=lambda _: homes)
-    admission = admission_of(settings, platform, platform, None).at_home(homes, lambda _: homes)
+    admission = admission_of(settings, platform, installed_kinds().channels[platform](), None).at_home(
+        homes, lambda _: homes
+    )
     accepted, who = False, None
     assert len(taken) <= 1
     for each in taken:
