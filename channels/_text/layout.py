@@ -59,11 +59,43 @@ def span_order(span: Span) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class LaidItem:
+    """Where an item of a list stands in a laid out text, for platforms that have lists of their own."""
+
+    start: int
+    """In code points; the item begins with its marker."""
+    end: int
+    """The lists in it stand before this."""
+    words: int
+    """Where its words begin; the state of a task is one of them."""
+    depth: int
+    """0 in a list that is in no other."""
+    number: int | None
+    """None in a list of bullets."""
+    indent: int
+    """Blanks before each of its lines but the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaidTable:
+    """Where a table stands in a laid out text, for platforms that have tables of their own."""
+
+    start: int
+    """In code points."""
+    end: int
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A text and its spans, sorted by start, outer before inner; of two spans one holds the other or they are apart."""
 
     text: str
     spans: tuple[Span, ...]
+    items: tuple[LaidItem, ...] = ()
+    """Of all lists but those in a quote's quote; sorted like spans."""
+    tables: tuple[LaidTable, ...] = ()
+    """Those that stand in nothing else."""
 
 
 def lay_out(blocks: Sequence[Block]) -> Layout:
@@ -93,11 +125,14 @@ class _Writer:
         self._open: list[tuple[Mark, int]] = []
         self._feeds = 0
         self._indent = ""
+        self._items: list[LaidItem] = []
+        self._tables: list[LaidTable] = []
 
     def layout(self) -> Layout:
         self._set_marks(())
         self._spans.sort(key=span_order)
-        return Layout("".join(self._parts), tuple(self._spans))
+        self._items.sort(key=lambda item: (item.start, item.depth))
+        return Layout("".join(self._parts), tuple(self._spans), tuple(self._items), tuple(self._tables))
 
     def feed(self, count: int) -> None:
         """Begin a new line before whatever comes next; `count - 1` lines stay empty. Nothing at the very beginning."""
@@ -128,6 +163,16 @@ class _Writer:
         self._set_marks(())
         if self._length > start:
             self._spans.append(Span(start, self._length, kind, value))
+
+    def item(self, start: int, words: int, depth: int, number: int | None) -> None:
+        """Note that all from `start` to here, where its lines are indented as they are now, is an item of a list."""
+        self._set_marks(())
+        self._items.append(LaidItem(start, self._length, words, depth, number, len(self._indent)))
+
+    def table(self, start: int, table: Table) -> None:
+        """Note that all from `start` to here is a table."""
+        self._set_marks(())
+        self._tables.append(LaidTable(start, self._length, table))
 
     def runs(self, runs: Runs, *outer: Mark) -> None:
         for run in runs:
@@ -207,7 +252,7 @@ def _write_block(writer: _Writer, block: Block, place: _Place) -> None:
         case ItemList():
             _write_list(writer, block, place)
         case Table():
-            _write_table(writer, block)
+            _write_table(writer, block, place)
         case Rule():
             writer.write(_RULE)
 
@@ -231,24 +276,36 @@ def _write_list(writer: _Writer, block: ItemList, place: _Place) -> None:
     for index, item in enumerate(block.items):
         if index:
             writer.feed(1 if block.tight else 2)
-        marker = _marker(item, bullet)
-        writer.write(marker)
-        old = writer.indent(len(marker))
-        _write_blocks(writer, item.blocks, _Place(place.lists + 1, place.quotes, 1 if block.tight else 2))
-        writer.restore(old)
+        _write_item(writer, item, bullet, _Place(place.lists + 1, place.quotes, 1 if block.tight else 2))
 
 
-def _marker(item: Item, bullet: str) -> str:
+def _write_item(writer: _Writer, item: Item, bullet: str, inside: _Place) -> None:
     number = item.number + " " if item.number else ""
-    if item.checked is None:
-        return number or bullet
-    return number + (_CHECKED if item.checked else _UNCHECKED)
+    task = "" if item.checked is None else _CHECKED if item.checked else _UNCHECKED
+    marker = number + task or bullet
+    start = writer.start()
+    writer.write(marker)
+    old = writer.indent(len(marker))
+    _write_blocks(writer, item.blocks, inside)
+    if inside.quotes <= 1:
+        words = start + len(marker) - len(task)
+        writer.item(start, words, inside.lists - 1, int(item.number[:-1]) if item.number else None)
+    writer.restore(old)
 
 
-def _write_table(writer: _Writer, table: Table) -> None:
-    rows = [[_cell(cell) for cell in row] for row in (table.header, *table.rows)]
-    lines = grid(rows, table.alignments, TABLE_WIDTH)
+def _write_table(writer: _Writer, table: Table, place: _Place) -> None:
     writer.feed(1)
+    if place.lists or place.quotes:
+        _write_rows(writer, table)
+        return
+    start = writer.start()
+    _write_rows(writer, table)
+    writer.table(start, table)
+
+
+def _write_rows(writer: _Writer, table: Table) -> None:
+    rows = [[cell_text(cell) for cell in row] for row in (table.header, *table.rows)]
+    lines = grid(rows, table.alignments, TABLE_WIDTH)
     if lines is not None:
         writer.pre(lines, "")
         return
@@ -262,17 +319,19 @@ def _write_table(writer: _Writer, table: Table) -> None:
 def _write_record(writer: _Writer, names: Sequence[str], row: Sequence[Runs]) -> None:
     """Write a row of a wide table as an item of a list: its first cell, then the others under their names."""
     writer.write(_BULLETS[0])
-    writer.runs(_one_line(row[0]), BOLD)
+    writer.runs(one_line(row[0]), BOLD)
     two_columns = len(row) == 2
     for name, cell in zip(names[1:], row[1:], strict=True):
         if plain_text(cell).strip():
             writer.write(": " if two_columns else f" · {name}: ")
-            writer.runs(_one_line(cell))
+            writer.runs(one_line(cell))
 
 
-def _cell(runs: Runs) -> str:
-    return plain_text(runs).replace("\n", " ").strip()
+def cell_text(runs: Runs) -> str:
+    """Return a table's cell as one line without its marks."""
+    return plain_text(one_line(runs)).strip()
 
 
-def _one_line(runs: Runs) -> Runs:
+def one_line(runs: Runs) -> Runs:
+    """Return a table's cell with blanks for its line breaks."""
     return tuple(Run(run.text.replace("\n", " "), run.marks) for run in runs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from channels._text.layout import GUARD, Span, lay_out
+from channels._text.layout import GUARD, LaidItem, Span, lay_out
 from channels._text.parse import parse
 
 
@@ -52,3 +52,23 @@ def test_indented_code_keeps_the_indent_of_its_first_line() -> None:
     layout = lay_out(parse("```\n    a\n  b\n```"))
     assert layout.text == GUARD + "    a\n  b"
     assert layout.spans == (Span(0, len(layout.text), "pre"),)
+
+
+def test_items_are_known_by_their_places() -> None:
+    """For platforms with lists of their own: a marker is no word, the state of a task is one."""
+    layout = lay_out(parse("3. a\n   - [x] b\n\n> - c"))
+    assert layout.text == "3. a\n   ☑ b\n\n• c"
+    assert layout.items == (
+        LaidItem(0, 11, 3, 0, 3, 3),
+        LaidItem(8, 11, 8, 1, None, 5),
+        LaidItem(13, 16, 15, 0, None, 2),
+    )
+
+
+def test_tables_are_known_by_their_places() -> None:
+    """For platforms with tables of their own, if they stand in nothing else."""
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    layout = lay_out(parse(f"x\n\n{table}\n> " + table.replace("\n", "\n> ")))
+    (laid,) = layout.tables
+    assert layout.text[laid.start : laid.end] == "a │ b\n──┼──\n1 │ 2"
+    assert parse(table) == (laid.table,)
