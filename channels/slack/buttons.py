@@ -10,8 +10,9 @@ from typing import Any
 
 from channels._text.layout import Span
 from channels._text.prompt import as_text, line_text, shortened
-from channels.slack.blocks import Json, blocks_of, body_of, escaped_length
-from channels.slack.render import BLOCKS_LIMIT, MESSAGE_LIMIT
+from channels.slack.blocks import blocks_of
+from channels.slack.formatting import Formatting, Json, body_of
+from channels.slack.render import fits
 from zerobot.core.approvals import ApprovalPrompt, PromptLine
 from zerobot.core.channel import MessageBody
 from zerobot.core.envelope import Button
@@ -145,9 +146,7 @@ def _button(verb: str, approval: ApprovalId) -> Json:
 
 
 def _fits(lines: Sequence[PromptLine]) -> bool:
-    body = _body(lines)
-    size = len(json.dumps(blocks_of(body), ensure_ascii=False))
-    return escaped_length(body.text) <= MESSAGE_LIMIT and size <= BLOCKS_LIMIT
+    return fits(_body(lines))
 
 
 def _body(lines: Sequence[PromptLine]) -> MessageBody:
@@ -174,4 +173,4 @@ def _body(lines: Sequence[PromptLine]) -> MessageBody:
                 add(f" {line.text}")
             else:
                 add(line_text(line), {"title": "bold", "outcome": "bold", "note": "italic"}.get(kind, ""))
-    return body_of(text, spans)
+    return body_of(text, Formatting(spans))

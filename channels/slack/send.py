@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from channels._wire.pauses import Pauses
-from channels.slack.blocks import Json, blocks_of, escape
+from channels.slack.blocks import blocks_of, escape
 from channels.slack.buttons import PromptView
 from channels.slack.faults import as_delivery_error
+from channels.slack.formatting import Json
 from channels.slack.interactions import Replies
 from channels.slack.rooms import Rooms
 from channels.slack.streams import STILL_OPEN, Streams, is_stream_place

@@ -9,7 +9,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.platforms.slack_text import UPDATE_CHARACTERS, BlocksError, check_message, check_view, notified
+from tests.platforms.slack_blocks import UPDATE_CHARACTERS, BlocksError, check_message, check_view
+from tests.platforms.slack_text import notified
 from tests.platforms.slack_world import DIRECT, Channel, Json, Message, RefusalError
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""How Slack reads what is sent: its limits and refusals, what people see of it, and whom it notifies."""
+"""What people see of a message on Slack, and whom it notifies."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,21 +9,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# https://docs.slack.dev/reference/methods/chat.postMessage, https://docs.slack.dev/reference/block-kit/blocks
-TEXT_CHARACTERS = 40_000
-UPDATE_CHARACTERS = 4_000
-BLOCKS = 50
-VIEW_BLOCKS = 100
-SECTION_CHARACTERS = 3_000
-# Slack names no number; messages were seen refused from some 13,200 characters on.
-BLOCKS_CHARACTERS = 13_200
-_STYLES = frozenset({"bold", "italic", "strike", "code"})
-_PARTS = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote"})
 _TOKEN = re.compile(r"<([^<>\n]+)>")
-
-
-class BlocksError(Exception):
-    """Slack's word for what is wrong."""
+_BULLETS = "•◦▪"
 
 
 @dataclass(slots=True)
@@ -47,7 +33,9 @@ def read_blocks(blocks: Sequence[Json]) -> Reading:
     parts = []
     for block in blocks:
         if block["type"] == "rich_text":
-            parts += [_read_part(part, reading) for part in block["elements"]]
+            parts.append(_read_rich_text(block, reading))
+        elif block["type"] == "table":
+            parts += [" ".join(read_cell(cell, reading) for cell in row) for row in block["rows"]]
         elif block["type"] == "section":
             parts.append(unescape(block["text"]["text"]))
         elif block["type"] == "markdown":
@@ -56,7 +44,18 @@ def read_blocks(blocks: Sequence[Json]) -> Reading:
     return reading
 
 
+def read_cell(cell: Json, reading: Reading | None = None) -> str:
+    """Read a cell of a table."""
+    return str(cell["text"]) if cell["type"] == "raw_text" else _read_rich_text(cell, reading or Reading())
+
+
+def _read_rich_text(block: Json, reading: Reading) -> str:
+    return "\n".join(_read_part(part, reading) for part in block["elements"])
+
+
 def _read_part(part: Json, reading: Reading) -> str:
+    if part["type"] == "rich_text_list":
+        return _read_list(part, reading)
     text = ""
     for element in part["elements"]:
         words = element["text"]
@@ -71,6 +70,17 @@ def _read_part(part: Json, reading: Reading) -> str:
     if kind:
         reading.spans.append((kind, text, ""))
     return text
+
+
+def _read_list(part: Json, reading: Reading) -> str:
+    """A list as Slack draws it, but for the numbers of inner lists, which are letters there."""
+    indent, offset = part.get("indent", 0), part.get("offset", 0)
+    bullet = _BULLETS[min(indent, len(_BULLETS) - 1)]
+    lines = []
+    for number, item in enumerate(part["elements"], start=offset + 1):
+        marker = f"{number}." if part["style"] == "ordered" else bullet
+        lines.append(f"{'  ' * indent}{marker} {_read_part(item, reading)}")
+    return "\n".join(lines)
 
 
 def notified(text: str, blocks: Sequence[Json]) -> list[str]:
@@ -93,90 +103,3 @@ def _leaves(value: Any) -> Iterator[Json]:
     elif isinstance(value, list):
         for each in value:
             yield from _leaves(each)
-
-
-def check_message(text: str, blocks: Any, *, limit: int = TEXT_CHARACTERS) -> None:
-    """Check what is sent.
-
-    Raises:
-        BlocksError: With Slack's word.
-    """
-    if len(text) > limit:
-        raise BlocksError("msg_too_long")
-    if not text.strip() and not blocks:
-        raise BlocksError("no_text")
-    check_blocks(blocks, most=BLOCKS)
-
-
-def check_blocks(blocks: Any, *, most: int) -> None:
-    """Check blocks of a message or a view.
-
-    Raises:
-        BlocksError: With Slack's word.
-    """
-    if not isinstance(blocks, list) or len(blocks) > most:
-        raise BlocksError("invalid_blocks")
-    if len(json.dumps(blocks, ensure_ascii=False)) > BLOCKS_CHARACTERS:
-        raise BlocksError("msg_blocks_too_long")
-    actions: list[str] = []
-    for block in blocks:
-        kind = block.get("type")
-        if kind == "rich_text":
-            _check_rich_text(block)
-        elif kind == "section":
-            _require(1 <= len(block["text"]["text"]) <= SECTION_CHARACTERS)
-        elif kind == "actions":
-            _require(1 <= len(block["elements"]) <= 25)
-            actions += [_checked_button(each) for each in block["elements"]]
-        elif kind == "input":
-            _require(most == VIEW_BLOCKS and 1 <= len(block["label"]["text"]) <= 2000)
-            _require(block["element"]["type"] == "plain_text_input")
-        else:
-            _require(kind == "divider")
-    _require(len(actions) == len(set(actions)))
-
-
-def _require(holds: object) -> None:
-    if not holds:
-        raise BlocksError("invalid_blocks")
-
-
-def _checked_button(button: Json) -> str:
-    _require(button.get("type") == "button")
-    _require(button["text"]["type"] == "plain_text" and 1 <= len(button["text"]["text"]) <= 75)
-    _require(1 <= len(button["action_id"]) <= 255 and len(button.get("value", "")) <= 2000)
-    _require(button.get("style", "primary") in {"primary", "danger"})
-    return str(button["action_id"])
-
-
-def _check_rich_text(block: Json) -> None:
-    _require(block.keys() == {"type", "elements"} and block["elements"])
-    for part in block["elements"]:
-        _require(part.get("type") in _PARTS and part["elements"])
-        is_code = part["type"] == "rich_text_preformatted"
-        _require(part.keys() - {"type", "elements"} <= ({"border"} if is_code else set()))
-        for element in part["elements"]:
-            _check_element(element, is_code=is_code)
-
-
-def _check_element(element: Json, *, is_code: bool) -> None:
-    kind = element.get("type")
-    _require(kind in {"text", "link"} and element.get("text"))
-    _require(element.keys() <= {"type", "text", "style", "url"})
-    _require(element.get("style", {}).keys() <= _STYLES and not (is_code and "style" in element))
-    _require(kind == "text" or re.match(r"https?://\S+$", element["url"]))
-    _require((kind == "link") == ("url" in element))
-
-
-def check_view(view: Json) -> None:
-    """Check a form: https://docs.slack.dev/reference/views/modal-views.
-
-    Raises:
-        BlocksError: With Slack's word.
-    """
-    texts = [view.get(name, {}).get("text", "x") for name in ("title", "submit", "close")]
-    if view.get("type") != "modal" or not view.get("title") or any(not 1 <= len(text) <= 24 for text in texts):
-        raise BlocksError("invalid_arguments")
-    if len(view.get("private_metadata", "")) > 3000 or len(view.get("callback_id", "")) > 255:
-        raise BlocksError("invalid_arguments")
-    check_blocks(view.get("blocks"), most=VIEW_BLOCKS)

@@ -44,6 +44,56 @@ async def test_messages(slack: SlackServer) -> None:
         assert await refused(slack, "chat.postMessage", **arguments) == (word, 200)
 
 
+def cell(text: str) -> dict[str, Any]:
+    """A cell of a table."""
+    return {"type": "rich_text", "elements": [section(text)]}
+
+
+def section(text: str) -> dict[str, Any]:
+    """A line of rich text."""
+    return {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+
+
+def a_list(**changes: Any) -> dict[str, Any]:
+    """A list of one item, but for the changes."""
+    return {"type": "rich_text_list", "style": "bullet", "elements": [section("x")]} | changes
+
+
+@pytest.mark.parametrize(
+    ("blocks", "word"),
+    [
+        ([{"type": "table", "rows": []}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x")]] * 101}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x")] * 21]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("")]]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[{"type": "raw_text", "text": ""}]]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[section("x")]]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x" * 5001)] * 2]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x")]], "column_settings": [{"align": "middle"}]}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x")]], "caption": "x"}], "invalid_blocks"),
+        ([{"type": "table", "rows": [[cell("x")]]}] * 2, "invalid_attachments"),
+        ([{"type": "rich_text", "elements": [a_list(style="roman")]}], "invalid_blocks"),
+        ([{"type": "rich_text", "elements": [a_list(indent=9)]}], "invalid_blocks"),
+        ([{"type": "rich_text", "elements": [a_list(offset=-1)]}], "invalid_blocks"),
+        ([{"type": "rich_text", "elements": [a_list(border=2)]}], "invalid_blocks"),
+        ([{"type": "rich_text", "elements": [a_list(elements=[])]}], "invalid_blocks"),
+        ([{"type": "rich_text", "elements": [a_list(elements=[a_list()])]}], "invalid_blocks"),
+    ],
+)
+async def test_tables_and_lists(slack: SlackServer, blocks: list[Any], word: str) -> None:
+    """Of a shape or a size that Slack does not take."""
+    general = slack.channel().id
+    assert await refused(slack, "chat.postMessage", channel=general, text="x", blocks=blocks) == (word, 200)
+
+
+async def test_a_large_table_is_taken(slack: SlackServer) -> None:
+    """Its cells take far more room than their words, which alone count."""
+    client = AsyncWebClient(token=slack.bot_token, base_url=slack.api_base)
+    table = {"type": "table", "rows": [[cell("x" * 5)] * 20] * 100, "column_settings": [{"align": "right"}]}
+    sent = await client.chat_postMessage(channel=slack.channel().id, text="x", blocks=[table])
+    assert sent["ok"]
+
+
 async def test_changes(slack: SlackServer) -> None:
     """Of what is not there, of what others wrote, too long, of a stream that was not stopped."""
     ann = slack.user("U1001")

@@ -167,6 +167,24 @@ async def test_without_streams_drafts_are_edits(house: SlackHouse, root: Message
     assert len(house.server.of("chat.startStream")) == 1
 
 
+@pytest.mark.parametrize("has_streams", [True, False])
+async def test_lists_and_tables_end_the_same_however_they_grew(
+    house: SlackHouse,
+    root: Message,
+    has_streams: bool,  # noqa: FBT001 -- a parameter of the test
+) -> None:
+    """While it grows, a draft may be plain; its final is Slack's own list and table."""
+    house.server.api.has_streams = has_streams
+    whole = "Steps:\n\n1. one\n   - **inner**\n2. two\n\n| a | bb |\n|---|---|\n| 1 | 2 |\n| long cell | 4 |\n\nend"
+    sent = await house.channel.send(draft(house, root, whole[:10]))
+    for end in range(12, len(whole), 8):
+        await grow(house, sent, whole[:end])
+    await finish(house, sent, whole)
+    (message,) = ann(house).chat.replies
+    assert message.text == "Steps:\n1. one\n  ◦ inner\n2. two\na bb\n1 2\nlong cell 4\nend"
+    assert [block["type"] for block in message.blocks] == ["rich_text", "table", "rich_text"]
+
+
 async def test_finals_do_not_wait_for_streams(house: SlackHouse, root: Message) -> None:
     """More than a share of what Slack lets us begin in a minute are drafts by edits."""
     house.server.traffic.posts = (100, 10.0)
