@@ -18,7 +18,7 @@ from channels.slack.formatting import Formatting, Json
 
 LINK_CHARACTERS = 2000
 """Longer addresses are text."""
-_STYLES = {"bold": "bold", "italic": "italic", "strike": "strike", "code": "code"}
+_STYLES = ("bold", "italic", "strike", "code")
 _LIST = "rich_text_list"
 _BLANK: Json = {"type": "text", "text": " "}
 _LINE: Json = {"type": "text", "text": "\n"}
@@ -29,12 +29,12 @@ def run(text: str, kinds: Collection[str], address: str = "") -> Json:
 
     Args:
         text: At least one character.
-        kinds: Kinds of spans or marks; those that Slack does not have are left out.
+        kinds: Of its spans or marks; those that Slack does not have are left out.
         address: Of a link; empty when it is none.
     """
     element: Json = {"type": "link", "url": address} if address else {"type": "text"}
     element["text"] = text
-    style = {_STYLES[kind]: True for kind in kinds if kind in _STYLES}
+    style = {name: True for name in _STYLES if name in kinds}
     return element | ({"style": style} if style else {})
 
 
