@@ -1,1 +1,1 @@
-"""What adapters share on their way to a platform: waits after faults, pauses that a platform asked for, known chats."""
+"""What adapters share on their way to a platform: waits after faults, pauses it asked for, known chats, downloads."""
