@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
 from zerobot.security.bounds import Bound, Bounds, within
@@ -107,15 +108,25 @@ class GuardedFiles:
             PathRefusedError: It is out of bounds, or something else than a regular file.
             OSError: The system says so (not found, no permission).
         """
-        with self._parent(path) as (folder, name):
-            handle = self._open(name, _READ, folder)
-            with os.fdopen(handle, "rb", buffering=0) as file:
-                status = os.fstat(handle)
-                if stat.S_ISDIR(status.st_mode):
-                    raise IsADirectoryError(errno.EISDIR, "is a directory")
-                if not stat.S_ISREG(status.st_mode):
-                    raise PathRefusedError("it is not a regular file")
-                return FileContent(data=_read_up_to(file.fileno(), limit), size=status.st_size)
+        with self.opened(path) as file:
+            handle = file.fileno()
+            return FileContent(data=_read_up_to(handle, limit), size=os.fstat(handle).st_size)
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[FileIO]:
+        """A regular file, open for reading.
+
+        Raises:
+            PathRefusedError: It is out of bounds, or something else than a regular file.
+            OSError: The system says so (not found, no permission).
+        """
+        with self._parent(path) as (folder, name), FileIO(self._open(name, _READ, folder)) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, "is a directory")
+            if not stat.S_ISREG(mode):
+                raise PathRefusedError("it is not a regular file")
+            yield file
 
     def write_bytes(self, path: Path, data: bytes) -> bool:
         """Replace or create a file as a whole, so that nobody sees half of it; missing parents are made.
