@@ -52,7 +52,7 @@ KEEPER = "keeper.py"
 def test_tools_reach_nothing_but_what_they_are_handed() -> None:
     """No tool opens a file or a connection by itself: both have guards that are no optional calls."""
     broken = []
-    for path in sorted(path for path in ROOT.glob("zerobot/tools/*.py") if path.name != KEEPER):
+    for path in sorted(path for path in ROOT.glob("zerobot/tools/**/*.py") if path.name != KEEPER):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

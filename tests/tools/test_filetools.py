@@ -20,35 +20,8 @@ async def run(workspace: Path, tool: str, **arguments: object) -> ToolOutput:
     return await tools_of(bounds_of(workspace=workspace))[tool].resolve(arguments).run(context())
 
 
-async def test_reading_shows_numbered_lines_and_how_to_go_on(tmp_path: Path) -> None:
-    """A window of a long file, and where the next one begins."""
-    (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 11)))
-    output = await run(tmp_path, "read_file", path="a.txt", offset=3, limit=2)
-    assert output.text == "3\tline 3\n4\tline 4\n[lines 3 to 4 of 10; go on with offset 5]"
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(b"", "is empty"), (b"\x89PNG\0\0", "no text file"), (b"x", "has only 1 lines")],
-)
-async def test_reading_says_what_cannot_be_shown(tmp_path: Path, content: bytes, said: str) -> None:
-    """Empty, binary, or past the end."""
-    (tmp_path / "a").write_bytes(content)
-    assert said in (await run(tmp_path, "read_file", path="a", offset=2)).text
-
-
-async def test_long_lines_and_files_are_cut(tmp_path: Path) -> None:
-    """One line of a megabyte does not fill the model's window."""
-    (tmp_path / "a").write_text("x" * 1_000_000 + "\n" + "y\n" * 100_000)
-    output = await run(tmp_path, "read_file", path="a", limit=5_000)
-    assert "998000 characters more" in output.text
-    assert len(output.text) < 50_000
-
-
-async def test_missing_files_and_folders_are_ordinary_errors(tmp_path: Path) -> None:
-    """The model is told, by the path that it knows."""
-    assert (await run(tmp_path, "read_file", path="sub/none")).text == "sub/none does not exist."
-    assert (await run(tmp_path, "read_file", path=".")).text == ".: is a directory."
+async def test_missing_folders_are_ordinary_errors(tmp_path: Path) -> None:
+    """The model is told."""
     assert not (await run(tmp_path, "list_files", path="none")).ok
 
 
@@ -147,6 +120,27 @@ def test_calls_say_what_they_touch(tmp_path: Path) -> None:
     assert write.accesses.items[0].mode is Mode.WRITE
     assert write.accesses.conflict_with(tree.accesses)
     assert not read.accesses.conflict_with(write.accesses)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_files", {"pattern": "hello"}),
+        ("search_files", {"pattern": "hello", "path": "{}"}),
+        ("shell", {"command": "cat {}/a.txt"}),
+        ("shell", {"command": "cat a.txt", "workdir": "{}"}),
+    ],
+)
+async def test_what_people_attach_is_by_others(tmp_path: Path, tool: str, arguments: dict[str, str]) -> None:
+    """The turn has read outside content, in whichever way it came to it; the same of another folder is not that."""
+    for folder, outside in (("attachments", True), ("notes", False)):
+        (tmp_path / "attachments").mkdir(exist_ok=True)
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "attachments" / "a.txt").unlink(missing_ok=True)
+        (tmp_path / folder / "a.txt").write_text("hello")
+        output = await run(tmp_path, tool, **{key: value.replace("{}", folder) for key, value in arguments.items()})
+        assert "hello" in output.text
+        assert output.outside_content is outside
 
 
 @pytest.mark.parametrize(

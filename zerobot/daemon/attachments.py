@@ -14,11 +14,10 @@ from zerobot.core.log import EventLog
 from zerobot.core.messages import StoredFile
 from zerobot.core.model import Picture
 from zerobot.core.picture_type import picture_type
+from zerobot.security.bounds import ATTACHMENTS
 from zerobot.security.filenames import safe_name, with_counter
 from zerobot.security.paths import BadPathError, GuardedFiles, PathRefusedError
 from zerobot.store.turn_rows import Turn
-
-FOLDER = "attachments"
 
 
 class AttachmentFetcher:
@@ -47,7 +46,7 @@ class AttachmentFetcher:
             return _note(name, f"it has {attachment.size} bytes, and at most {limit} are taken")
         try:
             data = await self._read(turn.place.channel, attachment, limit)
-            return await asyncio.to_thread(self._keep, f"{FOLDER}/{turn.id}", name, data, attachment)
+            return await asyncio.to_thread(self._keep, f"{ATTACHMENTS}/{turn.id}", name, data, attachment)
         except (DeliveryError, PathRefusedError, BadPathError, OSError, _TooLargeError) as error:
             self._log("attachment.failed", level="warning", error=error, turn=turn.id)
             return _note(name, error.why if isinstance(error, _TooLargeError) else "it could not be fetched")

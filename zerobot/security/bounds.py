@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+ATTACHMENTS = "attachments"
+"""The folder of the workspace that holds what people have attached."""
+
 
 class Bound(StrEnum):
     """The place of a path."""
@@ -37,6 +40,10 @@ class Bounds:
         """The innermost root that holds a canonical path, whether or not something forbids it."""
         roots = [root for root in (self.workspace, *self.allowed) if within(path, root)]
         return max(roots, key=lambda root: len(root.parts), default=None)
+
+    def is_attached(self, path: Path) -> bool:
+        """Whether a canonical path is where people's attachments lie: what is in them may be by anybody."""
+        return within(path, self.workspace / ATTACHMENTS)
 
     def _is_own(self, path: Path, root: Path) -> bool:
         if not _within_loosely(path, root):

@@ -1,4 +1,4 @@
-"""Reading, writing, editing and listing files inside the bounds."""
+"""Writing, editing and listing files inside the bounds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,19 +25,9 @@ from zerobot.security.visible import one_line
 from zerobot.tools.base import Arguments, ModelTool
 
 MAX_READ_BYTES = 2_000_000
-MAX_SHOWN_CHARACTERS = 40_000
-MAX_LINE_CHARACTERS = 2_000
 MAX_WRITE_CHARACTERS = 2_000_000
 MAX_ENTRIES = 500
 MAX_DEPTH = 12
-
-
-class ReadArguments(Arguments):
-    """Arguments of `read_file`."""
-
-    path: str = Field(min_length=1, description="File, relative to the workspace.")
-    offset: int = Field(default=1, ge=1, description="First line to show, from 1.")
-    limit: int = Field(default=500, ge=1, le=5_000, description="How many lines at most.")
 
 
 class WriteArguments(Arguments):
@@ -66,14 +56,8 @@ class ListArguments(Arguments):
 
 
 def file_tools(files: GuardedFiles) -> tuple[Tool, ...]:
-    """The four tools, over one guard."""
+    """The three tools, over one guard."""
     return (
-        ModelTool(
-            "read_file",
-            "Read a text file. Shows numbered lines; use offset and limit for long files.",
-            ReadArguments,
-            lambda arguments: _read(files, arguments),
-        ),
         ModelTool(
             "write_file",
             "Create a file or replace its whole content. To change a part of a file, use edit_file.",
@@ -118,12 +102,8 @@ def in_thread(
     def guarded() -> ToolOutput:
         try:
             return work()
-        except PathRefusedError as error:
-            return _failed(f"{files.shown(path)}: {error}")
-        except FileNotFoundError:
-            return _failed(f"{files.shown(path)} does not exist.")
-        except OSError as error:
-            return _failed(f"{files.shown(path)}: {(error.strerror or 'it cannot be used').lower()}.")
+        except (PathRefusedError, OSError) as error:
+            return refused(files, path, error)
 
     async def run(_context: ToolContext) -> ToolOutput:
         return await asyncio.to_thread(guarded)
@@ -131,59 +111,22 @@ def in_thread(
     return run
 
 
+def refused(files: GuardedFiles, path: Path, error: PathRefusedError | OSError) -> ToolOutput:
+    """What to tell of a file that the guard or the system did not let a tool use."""
+    if isinstance(error, PathRefusedError):
+        return _failed(f"{files.shown(path)}: {error}")
+    if isinstance(error, FileNotFoundError):
+        return _failed(f"{files.shown(path)} does not exist.")
+    return _failed(f"{files.shown(path)}: {(error.strerror or 'it cannot be used').lower()}.")
+
+
 def _failed(text: str) -> ToolOutput:
     return ToolOutput(text=text, ok=False)
-
-
-# -- read_file --------------------------------------------------------------------------------------------------------
-
-
-def _read(files: GuardedFiles, arguments: ReadArguments) -> Execution:
-    path = resolve_path(files, arguments.path)
-    return Execution(
-        run=in_thread(files, path, lambda: _read_now(files, path, arguments)),
-        description=f"Read {files.shown(path)}",
-        effects=frozenset({Effect.READ}),
-        risk=Risk.LOW,
-        accesses=Accesses((Access(str(path), Mode.READ),)),
-        reads=(path,),
-    )
-
-
-def _read_now(files: GuardedFiles, path: Path, arguments: ReadArguments) -> ToolOutput:
-    content = files.read_bytes(path, MAX_READ_BYTES)
-    if is_binary(content.data):
-        return _failed(f"{files.shown(path)} is no text file ({content.size} bytes).")
-    lines = content.data.decode("utf-8", "replace").splitlines()
-    if not lines:
-        return ToolOutput(text=f"{files.shown(path)} is empty.")
-    if arguments.offset > len(lines):
-        return _failed(f"{files.shown(path)} has only {len(lines)} lines.")
-    shown: list[str] = []
-    room = MAX_SHOWN_CHARACTERS
-    for number, line in enumerate(lines[arguments.offset - 1 :][: arguments.limit], start=arguments.offset):
-        text = f"{number}\t{_cut(line)}"
-        room -= len(text) + 1
-        if room < 0:
-            break
-        shown.append(text)
-    last = arguments.offset + len(shown) - 1
-    if last < len(lines):
-        shown.append(f"[lines {arguments.offset} to {last} of {len(lines)}; go on with offset {last + 1}]")
-    if not content.complete:
-        shown.append(f"[only the first {len(content.data)} of {content.size} bytes were read]")
-    return ToolOutput(text="\n".join(shown))
 
 
 def is_binary(data: bytes) -> bool:
     """Whether bytes are no text: a NUL in the beginning says so, as it does for git and grep."""
     return b"\0" in data[:8_000]
-
-
-def _cut(line: str) -> str:
-    if len(line) <= MAX_LINE_CHARACTERS:
-        return line
-    return f"{line[:MAX_LINE_CHARACTERS]}… [{len(line) - MAX_LINE_CHARACTERS} characters more]"
 
 
 # -- write_file and edit_file -----------------------------------------------------------------------------------------

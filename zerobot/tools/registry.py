@@ -7,6 +7,7 @@ from zerobot.core.clock import Clock
 from zerobot.core.tools import Tool
 from zerobot.security.paths import GuardedFiles
 from zerobot.tools.filetools import file_tools
+from zerobot.tools.read_file import read_tool
 from zerobot.tools.search import search_tool
 from zerobot.tools.shell import ShellSettings, shell_tool
 from zerobot.tools.time_now import time_tool
@@ -14,7 +15,7 @@ from zerobot.tools.time_now import time_tool
 
 def builtin_tools(files: GuardedFiles, shell: ShellSettings, clock: Clock) -> tuple[Tool, ...]:
     """All built-in tools, sorted by name so that requests to a model stay the same from turn to turn."""
-    tools = (*file_tools(files), search_tool(files), shell_tool(files, shell), time_tool(clock))
+    tools = (read_tool(files), *file_tools(files), search_tool(files), shell_tool(files, shell), time_tool(clock))
     return tuple(sorted(tools, key=lambda tool: tool.name))
 
 

@@ -25,6 +25,7 @@ from zerobot.core.tools import (
     ToolContext,
     ToolOutput,
 )
+from zerobot.security.bounds import ATTACHMENTS
 from zerobot.security.paths import GuardedFiles, PathRefusedError
 from zerobot.tools.base import Arguments, ModelTool
 from zerobot.tools.filetools import MAX_DEPTH, fits, is_binary, resolve_path
@@ -115,7 +116,9 @@ async def _search(files: GuardedFiles, path: Path, arguments: SearchArguments) -
     if failure:
         return ToolOutput(text=failure, ok=False)
     note = f"more than {MAX_HITS} hits; narrow the search" if len(hits) >= MAX_HITS else ""
-    return ToolOutput(text=_report(hits, note))
+    # What is found where people's attachments lie may be by anybody.
+    attached = any(hit.startswith(f"{ATTACHMENTS}/") for hit in hits)
+    return ToolOutput(text=_report(hits, note), outside_content=attached)
 
 
 def _report(hits: list[str], note: str) -> str:

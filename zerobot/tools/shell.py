@@ -102,8 +102,12 @@ def shell_tool(files: GuardedFiles, settings: ShellSettings) -> Tool:
 
         reached = reach(files.bounds, needs) if settings.box.state.holds else {}
 
+        attached = any(files.bounds.is_attached(path) for path in reads)
+
         async def run(context: ToolContext) -> ToolOutput:
-            return await _run(files, settings, arguments, needs, context)
+            output = await _run(files, settings, arguments, needs, context)
+            # What came over the network, or from people's attachments, may have been written by somebody else.
+            return replace(output, outside_content=networked or attached)
 
         return Execution(
             run=run,
@@ -266,9 +270,7 @@ async def _run(
             limits=settings.limits,
         )
         ended = await run_command(command, lambda line: context.progress(one_line(line)[:MAX_PROGRESS]))
-    output = _output(replace(ended, left=0) if boxed.ends_the_rest else ended, arguments.timeout)
-    # What came over the network was written by somebody else.
-    return replace(output, outside_content=needs.network)
+    return _output(replace(ended, left=0) if boxed.ends_the_rest else ended, arguments.timeout)
 
 
 def _output(ended: Ended, seconds: int) -> ToolOutput:
