@@ -38,6 +38,8 @@ KIND = ChannelKind(
         # A status is taken away after two minutes: https://docs.slack.dev/reference/methods/assistant.threads.setStatus
         typing_interval=60.0,
         groups=True,
+        # https://docs.slack.dev/interactivity/implementing-slash-commands: one that is not an app's own is not sent.
+        command_prefix="!",
     ),
     # https://docs.slack.dev/apis/web-api/rate-limits: about one message a second in a channel, short bursts allowed;
     # chat.update is of tier 3, at least 50 a minute in the whole workspace, here spread evenly over it.

@@ -10,6 +10,7 @@ from datetime import timedelta
 from tests.delivery.house import House, Houses
 from tests.store.rows import a_turn
 from zerobot.core.approvals import Approval, ApprovalPrompt, ApprovalState, PressReply
+from zerobot.core.channel import ChannelKind
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.ids import ApprovalId, CallId, ConversationId, TurnId
 from zerobot.core.places import ConversationKey, Identity, Place
@@ -165,9 +166,10 @@ class Offices:
         channel: PlainChannel | None = None,
         store: type[Approvals] = Approvals,
         notice_after: float | None = None,
+        kind: ChannelKind | None = None,
     ) -> AsyncIterator[Office]:
         """A running desk; leaving it is as abrupt as a kill."""
-        async with self.houses.open(channel, notice_after=notice_after) as house:
+        async with self.houses.open(channel, notice_after=notice_after, kind=kind) as house:
             approvals = store(house.database, house.clock)
             woken: list[ConversationId] = []
             redactor = Redactor()

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from zerobot.core.approvals import ApprovalPrompt, PressReply
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import USUAL_PREFIX
 from zerobot.core.envelope import Acceptance, Attachment, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.log import EventLog
 from zerobot.core.places import Identity, Place
@@ -76,6 +77,8 @@ class Capabilities:
     notice_after: float | None = None
     """Seconds after which a turn says once that it is still at work, and words for a turn that waits for an operator:
     for platforms on which neither a draft nor a typing signal shows it. None: they do."""
+    command_prefix: str = USUAL_PREFIX
+    """What our texts name commands by: `!` where the platform keeps the slash for itself. Typed, both work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

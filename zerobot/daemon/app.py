@@ -224,6 +224,7 @@ def _intake(parts: Parts, opened: OpenChannel) -> ChannelIntake:
         parts.intake,
         require_mention=table.require_mention,
         interrupts=settings.agent_for(opened.name).on_message_during_turn == "interrupt",
+        command_prefix=opened.kind.capabilities.command_prefix,
     )
 
 

@@ -70,7 +70,7 @@ def refusal(line: CommandLine) -> str:
     if line.command is UNKNOWN:
         close = get_close_matches(line.rest[1:].lower(), _BY_NAME, n=1)
         meant = f" Did you mean `/{close[0]}`?" if close else ""
-        return f"There is no command `{line.rest}`.{meant} /help lists them all."
+        return f"There is no command `{line.rest[1:]}`.{meant} /help lists them all."
     if line.rest and line.command.name in _ALONE:
         return f"Nothing was done: `/{line.command.name}` takes no words behind it. Send it alone if you mean it."
     return ""

@@ -8,6 +8,7 @@ from zerobot.config.schema import AgentSettings
 from zerobot.core.budget import Payer
 from zerobot.core.channel import ChatCommand
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import with_prefix
 from zerobot.core.envelope import Button, ButtonPress, InboundEnvelope
 from zerobot.core.errors import ZerobotError
 from zerobot.core.ids import ConversationId, InboxId, ReplyId, TurnId
@@ -41,6 +42,7 @@ NEW = "We start afresh: I no longer see what was said here before."
 DROPPED = " What still waited for an answer ({count}) I dropped with it; send it again if you still want it."
 _DOING = {"running": "working", "paused": "waiting for an operator", "suspended": "about to go on"}
 STILL_IN = "The settings still let `{who}` in on {channels}, by `allowed_users` or as an operator."
+NO_PROVIDER = "I know no such provider. Write `/model PROVIDER/MODEL`, the provider being a table of `[providers]`."
 NOT_YOURS = "Only who asked for what I am doing, or an operator, can do that."
 
 
@@ -61,6 +63,8 @@ class CommandWires:
     costs: Costs
     budget: Reservations | None
     """None: no spending limit is set."""
+    command_prefix: Callable[[str], str]
+    """What our texts name commands by on a channel."""
     agent_for: Callable[[str], AgentSettings]
     """The agent of a channel, by the channel's name."""
     clock: Clock
@@ -76,6 +80,8 @@ class Asked:
     conversation: ConversationId
     rest: str
     """What follows the command's name."""
+    prefix: str
+    """What commands begin with here."""
 
 
 class ChatCommands:
@@ -107,8 +113,11 @@ class ChatCommands:
         envelope = waiting.envelope
         line = read_command_line(envelope.text)
         if line is not None and await self._wires.wards.door.welcome(envelope.sender, envelope.place.channel):
-            asked = Asked(id=waiting.id, envelope=envelope, conversation=waiting.conversation, rest=line.rest)
-            text = refusal(line) or await self._answer(line.command, asked)
+            prefix = self._wires.command_prefix(envelope.place.channel)
+            asked = Asked(
+                id=waiting.id, envelope=envelope, conversation=waiting.conversation, rest=line.rest, prefix=prefix
+            )
+            text = with_prefix(refusal(line), prefix) or await self._answer(line.command, asked)
             reply = await self._wires.books.inbox.answer_command(waiting, text)
             if reply is not None:
                 self._wires.answered(reply)
@@ -123,7 +132,7 @@ class ChatCommands:
             return await self._handlers[command.name](asked)
         except ZerobotError as error:
             self._wires.log("command.failed", level="warning", error=error, command=command.name)
-            return error.user_text
+            return with_prefix(error.user_text, asked.prefix)
         except Exception as error:  # noqa: BLE001 - a bug gets an answer too, and the command is not done for ever
             self._wires.log("command.crashed", level="error", error=error, command=command.name)
             return ZerobotError.user_text
@@ -142,7 +151,7 @@ class ChatCommands:
         operator = self._is_operator(asked.envelope)
         shown = [command for command in COMMANDS if operator or not command.operators_only]
         lines = "\n".join(f"- `/{command.name}`: {command.summary}" for command in shown)
-        return f"{HELP}\n\n{lines}"
+        return with_prefix(f"{HELP}\n\n{lines}", asked.prefix)
 
     async def _whoami(self, asked: Asked) -> str:
         role = "an operator" if self._is_operator(asked.envelope) else "a user"
@@ -208,7 +217,7 @@ class ChatCommands:
         return f"{count} messages are summed up now." if count else "There is nothing to sum up yet."
 
     async def _memory(self, asked: Asked) -> str:
-        return await memory_command(self._wires.memory, asked.envelope, asked.conversation, asked.rest)
+        return await memory_command(self._wires.memory, asked.envelope, asked.conversation, asked.rest, asked.prefix)
 
     async def _approve(self, asked: Asked) -> str:
         return await self._decide(Button.APPROVE, asked)
@@ -220,7 +229,7 @@ class ChatCommands:
         envelope = asked.envelope
         code, _, reason = asked.rest.partition(" ")
         if not code:
-            return f"Which one? Write `/{button} CODE`, with the code that the request shows."
+            return f"Which one? Write `{asked.prefix}{button} CODE`, with the code that the request shows."
         always = button is Button.APPROVE and reason.strip().lower() == Button.ALWAYS
         press = ButtonPress(
             channel=envelope.place.channel,
@@ -277,9 +286,7 @@ class ChatCommands:
 
     async def _model(self, asked: Asked) -> str:
         if asked.rest and not self._wires.models.knows(asked.rest):
-            return (
-                "I know no such provider. Write `/model PROVIDER/MODEL`, the provider being a table of `[providers]`."
-            )
+            return with_prefix(NO_PROVIDER, asked.prefix)
         if asked.rest:
             await self._wires.books.conversations.set_model(asked.conversation, asked.rest)
         found = await self._wires.books.conversations.get(asked.conversation)
@@ -290,7 +297,7 @@ class ChatCommands:
 
     async def _freeze(self, asked: Asked) -> str:
         await self._throw(asked.envelope, frozen=True)
-        return "Frozen: no tool runs until /unfreeze."
+        return f"Frozen: no tool runs until {asked.prefix}unfreeze."
 
     async def _unfreeze(self, asked: Asked) -> str:
         await self._throw(asked.envelope, frozen=False)

@@ -169,7 +169,7 @@ class ApprovalDesk:
             self._board.settle_stray(approval.id, stray)
         if decided.won:
             self._decided(decided, granted=granted is not None)
-            return _thanks(press, decided.approval, granted)
+            return _thanks(press, decided.approval, granted, self._wires.delivery.command_prefix(press.channel))
         # Whoever won may have been cut off right after it was stored: what follows from it is done again.
         self._follow(decided)
         return PressReply(PressOutcome.ALREADY, _too_late(decided.approval))
@@ -308,7 +308,7 @@ def _too_late(approval: Approval) -> str:
     return f"Already decided. {outcome_text(approval)}"
 
 
-def _thanks(press: ButtonPress, approval: Approval, granted: Grant | None) -> PressReply:
+def _thanks(press: ButtonPress, approval: Approval, granted: Grant | None, command_prefix: str) -> PressReply:
     if approval.state is ApprovalState.DENIED:
         return PressReply(PressOutcome.DENIED, "Denied.")
     if press.button is not Button.ALWAYS:
@@ -316,4 +316,5 @@ def _thanks(press: ButtonPress, approval: Approval, granted: Grant | None) -> Pr
     if granted is None:
         return PressReply(PressOutcome.APPROVED, "Approved, this once: it is too broad to be allowed for always.")
     always = f"always, for {GRANT_LIFE.days} days in this chat: {grant_text(approval.tool, granted.pattern)}"
-    return PressReply(PressOutcome.APPROVED, f"Approved, and {always}. /grants revoke {granted.id} ends that.")
+    revoke = f"{command_prefix}grants revoke {granted.id}"
+    return PressReply(PressOutcome.APPROVED, f"Approved, and {always}. {revoke} ends that.")

@@ -12,6 +12,7 @@ from functools import partial
 from zerobot.core.approvals import ApprovalPrompt, PressOutcome, PressReply
 from zerobot.core.channel import AsksApproval, SentMessage
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import with_prefix
 from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import DeliveryError, TryLaterError, UnclearError
 from zerobot.core.ids import PAIRING
@@ -75,7 +76,8 @@ class Doorbell:
     async def let_in(self, pairing: Pairing) -> None:
         """Somebody was let in, by whatever way: he is told so, and nobody is asked about him any more."""
         if pairing.chat:
-            await self._wires.delivery.notice(Place(pairing.channel, pairing.chat), WELCOME)
+            text = with_prefix(WELCOME, self._wires.delivery.command_prefix(pairing.channel))
+            await self._wires.delivery.notice(Place(pairing.channel, pairing.chat), text)
         self.look()
 
     async def press(self, press: ButtonPress) -> PressReply:
@@ -117,7 +119,7 @@ class Doorbell:
         let_in, now = press.button is not Button.DENY, self._wires.clock.now()
         pairing, won = await self._wires.pairings.decide(meant.request, press.presser, now, let_in=let_in)
         if pairing is None:
-            return PressReply(PressOutcome.UNKNOWN, UNKNOWN)
+            return self._unknown(press)
         if press.place is not None and press.message_id:
             # A crash may have come between the sending of this message and its record; its buttons are to go as well.
             await self._wires.pairings.shown(pairing, press.place, press.message_id)
@@ -137,7 +139,11 @@ class Doorbell:
         stranger = unless_operator(self._rules, press, self._wires.log)
         if stranger is not None:
             return stranger
-        return await self._wires.pairings.of_request(press.approval or "") or PressReply(PressOutcome.UNKNOWN, UNKNOWN)
+        return await self._wires.pairings.of_request(press.approval or "") or self._unknown(press)
+
+    def _unknown(self, press: ButtonPress) -> PressReply:
+        prefix = self._wires.delivery.command_prefix(press.channel)
+        return PressReply(PressOutcome.UNKNOWN, with_prefix(UNKNOWN, prefix))
 
     async def _ask(self, pairing: Pairing, place: Place) -> None:
         """Show one operator one request. What cannot be shown is let be: the list and the code are there as well."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from zerobot.core.admission import Admission
 from zerobot.core.approvals import PressOutcome, PressReply
+from zerobot.core.command_text import USUAL_PREFIX, with_prefix
 from zerobot.core.envelope import Acceptance, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.errors import StorageError, ZerobotError
 from zerobot.core.guards import NO_GUARDS, Guards, Passage, Ruling
@@ -60,12 +61,14 @@ class ChannelIntake:
         *,
         require_mention: bool,
         interrupts: bool = False,
+        command_prefix: str = USUAL_PREFIX,
     ) -> None:
         self._name = name
         self._admission = admission
         self._wires = wires
         self._require_mention = require_mention
         self._interrupts = interrupts
+        self._command_prefix = command_prefix
 
     async def accept(self, envelope: InboundEnvelope) -> Acceptance:
         """Store an envelope, or refuse it; a command is stored too, and starts at once.
@@ -134,7 +137,7 @@ class ChannelIntake:
             count = await self._wires.inbox.waiting_count(accepted.conversation)
             await self._wires.notice(envelope.place, FULL.format(count=count), envelope.message_id)
         if accepted.pairing is not None:
-            text = STRANGER.format(code=accepted.pairing.code, who=envelope.sender)
+            text = with_prefix(STRANGER, self._command_prefix).format(code=accepted.pairing.code, who=envelope.sender)
             await self._wires.notice(envelope.place, text, envelope.message_id)
             self._wires.stranger()
 

@@ -1,6 +1,6 @@
 """Gives each turn its kit: that of the agent who answers on its channel."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -32,12 +32,16 @@ class KitMaker:
         config: Says which agent answers where.
         models: Opens the models.
         shared: What all kits have in common; its tools are all that there are, an agent has some of them.
+        command_prefix: What our texts name commands by on a channel.
     """
 
-    def __init__(self, config: LoadedConfig, models: Models, shared: TurnKit) -> None:
+    def __init__(
+        self, config: LoadedConfig, models: Models, shared: TurnKit, command_prefix: Callable[[str], str]
+    ) -> None:
         self._config = config
         self._models = models
         self._shared = shared
+        self._command_prefix = command_prefix
         self._agents: dict[str, _Agent] = {}
 
     def kit(self, turn: Turn) -> TurnKit:
@@ -55,6 +59,7 @@ class KitMaker:
             tools=agent.tools,
             limits=agent.limits,
             joins=agent.joins,
+            command_prefix=self._command_prefix(channel),
             window=self._models.window(route),
         )
 

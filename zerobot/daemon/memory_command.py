@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from zerobot.core.command_text import USUAL_PREFIX, with_prefix
 from zerobot.core.envelope import InboundEnvelope
 from zerobot.core.ids import ConversationId
 from zerobot.core.memory import MemoryBackend, MemoryEntry, MemoryOwner, MemorySource, NewMemory
@@ -17,7 +18,11 @@ HOW = "`/memory` lists it, `/memory export` tells all of it, `/memory correct NU
 
 
 async def memory_command(
-    memory: MemoryBackend | None, envelope: InboundEnvelope, conversation: ConversationId, rest: str
+    memory: MemoryBackend | None,
+    envelope: InboundEnvelope,
+    conversation: ConversationId,
+    rest: str,
+    command_prefix: str = USUAL_PREFIX,
 ) -> str:
     """Carry it out; returns the answer (Markdown).
 
@@ -28,6 +33,7 @@ async def memory_command(
         envelope: Who asks, and where.
         conversation: The row of that place.
         rest: What stands behind the command.
+        command_prefix: What commands begin with there.
     """
     if memory is None:
         return "I keep no memory here; it is switched off."
@@ -37,7 +43,7 @@ async def memory_command(
     number, _, text = more.strip().partition(" ")
     match word:
         case "":
-            return _listed(await memory.list(owners, SHOWN))
+            return _listed(await memory.list(owners, SHOWN), command_prefix)
         case "export":
             return _exported(await memory.list(owners, EXPORTED))
         case "forget" if number.isdecimal() and not text:
@@ -45,7 +51,7 @@ async def memory_command(
         case "correct" if number.isdecimal() and text.strip():
             return await _correct(memory, owners, int(number), text.strip(), envelope)
         case _:
-            return HOW
+            return with_prefix(HOW, command_prefix)
 
 
 async def _correct(
@@ -69,10 +75,10 @@ async def _correct(
     return f"Corrected; it is number {stored.entry.id} now."
 
 
-def _listed(entries: Sequence[MemoryEntry]) -> str:
+def _listed(entries: Sequence[MemoryEntry], command_prefix: str) -> str:
     lines = [f"- {entry.id}: **{entry.key}**: {entry.text}" for entry in entries]
     if len(entries) == SHOWN:
-        lines.append(f"\nThese are the newest {SHOWN}; `/memory export` tells all.")
+        lines.append(f"\nThese are the newest {SHOWN}; `{command_prefix}memory export` tells all.")
     return "\n".join(lines) or NOTHING
 
 

@@ -89,7 +89,7 @@ def build_parts(foundation: Foundation) -> Parts:
     desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, for_turns.tools, wake))
     wards = _wards(foundation, books, access, delivery, rules, desk, stop)
     shared = shared_kit(foundation, for_turns, books.turns, access, desk)
-    kits = KitMaker(foundation.config, for_turns.models, shared)
+    kits = KitMaker(foundation.config, for_turns.models, shared, delivery.command_prefix)
     dispatcher = Dispatcher(
         _dispatcher_wires(foundation, books.turns, kits, delivery, rules, wards, shared.cost),
         foundation.config.settings.daemon.max_turns,
@@ -105,6 +105,7 @@ def build_parts(foundation: Foundation) -> Parts:
         memory=for_turns.memory.backend,
         costs=for_turns.costs,
         budget=for_turns.reservations,
+        command_prefix=delivery.command_prefix,
         agent_for=foundation.config.settings.agent_for,
         clock=clock,
         log=log,

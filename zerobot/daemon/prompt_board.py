@@ -205,7 +205,8 @@ class PromptBoard:
                 if approval is None:
                     return telling.last
                 if not telling.bodies:
-                    telling.bodies.extend(line.channel.render(as_text(self._wires.draw(approval))))
+                    text = as_text(self._wires.draw(approval), line.command_prefix)
+                    telling.bodies.extend(line.channel.render(text))
                     assert telling.bodies, "a prompt has words"
                 number = telling.taken
                 key = f"{_key(prompt)}.{number}" if number else _key(prompt)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from zerobot.core.approvals import ApprovalPrompt
 from zerobot.core.channel import AsksApproval, SentMessage
+from zerobot.core.command_text import USUAL_PREFIX, with_prefix
 from zerobot.core.errors import DeliveryError, TryLaterError, UnclearError
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
@@ -42,7 +43,7 @@ class PromptCalls:
                     if isinstance(line.channel, AsksApproval):
                         await line.channel.settle(sent, draw())
                     elif line.editor is not None:
-                        await line.editor.edit(sent, line.channel.render(as_text(draw()))[0])
+                        await line.editor.edit(sent, line.channel.render(as_text(draw(), line.command_prefix))[0])
             except (TryLaterError, UnclearError) as error:
                 await self.wait(sent.place, error, faults)
             except DeliveryError as error:
@@ -52,14 +53,15 @@ class PromptCalls:
                 return
 
 
-def as_text(prompt: ApprovalPrompt) -> str:
+def as_text(prompt: ApprovalPrompt, command_prefix: str = USUAL_PREFIX) -> str:
     """A prompt as Markdown: its lines stand in code, where nothing of them is read as Markdown."""
     lines = [f"{line.label}: {line.text}" if line.label else line.text for line in prompt.lines]
     blocks = [_fenced("\n".join(lines))]
     if prompt.attachment:
         blocks.append(_fenced(prompt.attachment))
     if prompt.open:
-        blocks.append(prompt.answer or f"Answer `/approve {prompt.code}` or `/deny {prompt.code} REASON`.")
+        answer = prompt.answer or f"Answer `/approve {prompt.code}` or `/deny {prompt.code} REASON`."
+        blocks.append(with_prefix(answer, command_prefix))
     return "\n\n".join(blocks)
 
 

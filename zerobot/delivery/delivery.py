@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import USUAL_PREFIX
 from zerobot.core.ids import ConversationId, ReplyId, TurnId
 from zerobot.core.log import EventLog
 from zerobot.core.places import Place
@@ -73,6 +74,11 @@ class Delivery:
     def lines(self) -> Sequence[Line]:
         """All open channels."""
         return tuple(self._lines.values())
+
+    def command_prefix(self, channel: str) -> str:
+        """What our texts name commands by on a channel."""
+        line = self._lines.get(channel)
+        return line.command_prefix if line else USUAL_PREFIX
 
     async def moved(self, place: Place, chat: str) -> None:
         """Tell that a chat has a new id, before anything is sent there."""

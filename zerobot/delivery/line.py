@@ -45,6 +45,11 @@ class Line:
         return self.open.channel
 
     @property
+    def command_prefix(self) -> str:
+        """What our texts name commands by on it."""
+        return self.open.kind.capabilities.command_prefix
+
+    @property
     def editor(self) -> EditsMessages | None:
         """The channel, if messages on it can be changed."""
         channel = self.open.channel

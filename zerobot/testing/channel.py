@@ -25,6 +25,7 @@ from zerobot.core.channel import (
     ShowsTyping,
 )
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import USUAL_PREFIX
 from zerobot.core.envelope import Acceptance, Attachment, ButtonPress, EnvelopeEdit, InboundEnvelope
 from zerobot.core.places import Identity, Place
 
@@ -330,7 +331,12 @@ def _laid_out(prompt: ApprovalPrompt) -> MessageBody:
 
 
 def fake_kind(
-    *, pace: Pace = FAST, edits: bool = True, buttons: bool = True, typing_interval: float | None = 4.0
+    *,
+    pace: Pace = FAST,
+    edits: bool = True,
+    buttons: bool = True,
+    typing_interval: float | None = 4.0,
+    command_prefix: str = USUAL_PREFIX,
 ) -> ChannelKind:
     """A kind whose numbers a test chooses. Its channels are made by the test, not by `open`."""
 
@@ -344,7 +350,13 @@ def fake_kind(
         name="fake",
         title="Fake",
         settings=BaseModel,
-        capabilities=Capabilities(edits=edits, buttons=buttons, typing_interval=typing_interval, groups=True),
+        capabilities=Capabilities(
+            edits=edits,
+            buttons=buttons,
+            typing_interval=typing_interval,
+            groups=True,
+            command_prefix=command_prefix,
+        ),
         pace=pace,
         open=open_channel,
         check=check,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zerobot.core.approvals import Withdrawal
+from zerobot.core.command_text import with_prefix
 from zerobot.core.errors import ProviderError, StorageError, ZerobotError
 from zerobot.core.events import CallSummary, Final, Outcome, StopReason, TurnError
 from zerobot.core.guards import TextBlockedError
@@ -189,7 +190,8 @@ class Ender:
 
     async def model_failed(self, error: ProviderError) -> TurnEnd:
         """No model answered."""
-        return await self._failed(error.user_text, TurnError(error.code, str(error)))
+        words = with_prefix(error.user_text, self._kit.command_prefix)
+        return await self._failed(words, TurnError(error.code, str(error)))
 
     async def over_budget(self, error: BudgetError, answer: ModelAnswer | None = None) -> TurnEnd:
         """A spending limit ends the turn; `answer` is the last one that was paid for: its calls do not run."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from zerobot.core.access import Grant
 from zerobot.core.approvals import Approval
 from zerobot.core.clock import Clock
+from zerobot.core.command_text import USUAL_PREFIX
 from zerobot.core.envelope import Attachment
 from zerobot.core.events import TurnEvent
 from zerobot.core.guards import NO_GUARDS, Guards
@@ -242,6 +243,8 @@ class TurnKit:
     joins: timedelta | None = None
     """Set where inputs join a running turn: how long one waits for more of it before it does. None: each waits for a
     turn of its own."""
+    command_prefix: str = USUAL_PREFIX
+    """What our texts name commands by where the turn is."""
     window: int | None = None
     """Tokens that the model reads and writes together; None: nobody knows, so there is no compaction by itself."""
     compaction: CompactionRules = field(default_factory=CompactionRules)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from tests.channels.slack.town import SlackTown
+from tests.platforms.model_server import ModelServer
 from tests.platforms.slack_house import SlackHouse, slack_house
-from tests.platforms.slack_server import Person
+from tests.platforms.slack_server import Person, SlackServer
 from tests.platforms.slack_world import Channel
 
 
@@ -28,3 +31,11 @@ def ann(house: SlackHouse) -> Person:
 def team(house: SlackHouse) -> Channel:
     """A channel that the bot is in."""
     return house.server.channel("team")
+
+
+@pytest.fixture
+async def town(tmp_path: Path) -> AsyncIterator[SlackTown]:
+    """Slack, people and a model."""
+    async with ModelServer(models=("m-1",)) as model, SlackServer() as slack:
+        yield SlackTown(tmp_path, model, slack)
+        assert slack.violations == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.channels.slack.test_conformance import SlackTown
+from tests.channels.slack.town import SlackTown
 from tests.platforms.model_script import holds, says
 from tests.platforms.model_server import ModelServer
 from tests.platforms.slack_server import SlackServer

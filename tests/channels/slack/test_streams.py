@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from channels.slack.render import render
 from channels.slack.streams import STARTS, written
-from tests.channels.slack.test_conformance import SlackTown
+from tests.channels.slack.town import SlackTown
 from tests.channels.text.strategies import markdown
 from tests.platforms.model_script import holds, says
 from tests.platforms.model_server import ModelServer
