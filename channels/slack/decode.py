@@ -204,6 +204,20 @@ def _press(payload: Payload, place: Place, origin: FormOrigin, button: Button, r
     )
 
 
+_REF = "command-"
+
+
+def command_ref(user: str, trigger: str) -> str:
+    """What stands for a slash command where a message's id is wanted: what its answer answers, and who reads that."""
+    return f"{_REF}{user}-{trigger}"
+
+
+def commanded_by(ref: str) -> str | None:
+    """Whose slash command such an id stands for; None: it is a message's."""
+    user = ref.removeprefix(_REF).partition("-")[0]
+    return user if ref.startswith(_REF) and is_direct(user) else None
+
+
 def decode_command(payload: Payload, me: Me, channel: str, chat: str, ref: str) -> InboundEnvelope:
     """Bring a slash command into the common form; its words are the command.
 

@@ -12,7 +12,7 @@ from channels._wire.tasks import is_done_within
 from channels.slack.blocks import escape
 from channels.slack.buttons import FormOrigin, reason_form
 from channels.slack.content import Me
-from channels.slack.decode import Press, decode_command, decode_form, decode_press
+from channels.slack.decode import Press, command_ref, decode_command, decode_form, decode_press
 from channels.slack.rooms import Rooms
 from channels.slack.socket import Envelope
 from channels.slack.web import LinkError, Payload, Web, WebError
@@ -29,7 +29,6 @@ ANSWER_SECONDS = 29 * 60.0
 _ANSWERS = 5
 """Answers to one address: https://docs.slack.dev/interactivity/handling-user-interaction#message_responses"""
 _MOST = 1000
-_REF = "command-"
 _INTERACTIVE, _COMMANDS = "interactive", "slash_commands"
 
 
@@ -41,9 +40,9 @@ class _Waiting:
 
 
 class Replies:
-    """The slash commands of this process whose answers are still to come: they are told privately.
+    """The slash commands of this process whose answers are still to come: they are told privately in the chat.
 
-    Those of an earlier process are answered by messages like any other.
+    Those of an earlier process are answered in the direct chat of whoever used them.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -173,7 +172,7 @@ class Interactions:
 
     async def _command(self, envelope: Envelope, me: Me, intake: Intake, group: asyncio.TaskGroup) -> None:
         payload = envelope.payload
-        ref = f"{_REF}{payload.get('trigger_id') or envelope.id}"
+        ref = command_ref(str(payload["user_id"]), str(payload.get("trigger_id") or envelope.id))
         command = decode_command(payload, me, self._services.name, self._chat(payload), ref)
         if payload.get("response_url"):
             self._replies.expect(ref, str(payload["response_url"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,7 @@ from typing import TypeVar
 from channels._wire.pauses import Pauses
 from channels.slack.blocks import blocks_of, escape
 from channels.slack.buttons import PromptView
+from channels.slack.decode import commanded_by
 from channels.slack.faults import as_delivery_error
 from channels.slack.formatting import Json
 from channels.slack.interactions import Replies
@@ -20,7 +22,7 @@ from channels.slack.streams import STILL_OPEN, Streams, is_stream_place
 from channels.slack.web import LinkError, Payload, Web, WebError
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.clock import Clock
-from zerobot.core.errors import DeliveryError, GoneError, RefusedError, TryLaterError, UnclearError
+from zerobot.core.errors import CannotTellError, DeliveryError, GoneError, RefusedError, TryLaterError, UnclearError
 from zerobot.core.places import Place
 
 T = TypeVar("T")
@@ -70,15 +72,26 @@ class Sender:
             )
             if begun is not None:
                 return begun
-        address = None if message.growing else self._replies.address(message.reply_to)
-        if address is not None:
-            # An address that is used up is refused; then the answer comes like any other message.
-            with contextlib.suppress(RefusedError):
-                return await self._answer(message, address)
+        asker = commanded_by(message.answers)
+        if asker is not None:
+            return await self._tell_alone(message, asker)
         return await self._post(message.place, _content(message.body), message.key)
 
     async def find(self, message: OutboundMessage) -> SentMessage | None:
-        """Look for a message whose sending ended unclear, by the key in its metadata."""
+        """Look for a message whose sending ended unclear, by the key in its metadata.
+
+        Raises:
+            CannotTellError: It may have been told to one person in a chat of many, which no history shows.
+        """
+        asker = commanded_by(message.answers)
+        if asker is None:
+            return await self._find(message)
+        found = await self._find(replace(message, place=_direct(message.place, asker), reply_to=""))
+        if found is None:
+            raise CannotTellError("response_url: what was told to one person cannot be looked up")
+        return SentMessage(message.place, f"{_PRIVATE}{found.id}")
+
+    async def _find(self, message: OutboundMessage) -> SentMessage | None:
         oldest = f"{(self._clock.now() - _LOOKED_BACK).timestamp():.6f}"
         cursor = ""
         for _ in range(_PAGES):
@@ -179,6 +192,16 @@ class Sender:
         except (WebError, LinkError) as error:
             raise as_delivery_error(error, "api.test") from error
 
+    async def _tell_alone(self, message: OutboundMessage, asker: str) -> SentMessage:
+        """Answer a slash command: in its chat as long as that can be done privately, else in the direct chat."""
+        address = self._replies.address(message.answers)
+        if address is not None:
+            # One that is used up is refused.
+            with contextlib.suppress(RefusedError):
+                return await self._answer(message, address)
+        sent = await self._post(_direct(message.place, asker), _content(message.body), message.key)
+        return SentMessage(message.place, f"{_PRIVATE}{sent.id}")
+
     async def _answer(self, message: OutboundMessage, address: str) -> SentMessage:
         """Answer a slash command, privately."""
         value = _content(message.body) | {"response_type": "ephemeral", "replace_original": False}
@@ -268,6 +291,10 @@ class Sender:
             if isinstance(failure, TryLaterError) and failure.retry_after:
                 await self._pauses.begin(place.chat, failure.retry_after)
             raise failure from error
+
+
+def _direct(place: Place, user: str) -> Place:
+    return Place(place.channel, user)
 
 
 def _is(found: Payload, message: OutboundMessage, me: str) -> bool:

@@ -21,7 +21,7 @@ from zerobot.core.places import Place
 from zerobot.delivery.part_sender import REPEAT_AFTER
 from zerobot.store.outbox import PartState, ReplyState, queue_notice
 from zerobot.testing.channel import REPEAT_MARK, AskableChannel, FakeChannel, PlainChannel, ProbedChannel, fake_kind
-from zerobot.testing.clock import ManualClock
+from zerobot.testing.clock import START, ManualClock
 
 
 async def state_of(house: House, turn: TurnId) -> tuple[ReplyState, list[PartState]]:
@@ -47,6 +47,16 @@ async def test_a_long_reply_is_several_messages_in_order(houses: Houses, clock: 
         await house.say("0123456789abcdefghijKLM")
         await clock.advance(10)
         assert house.channel.texts(ANN) == ["0123456789", "abcdefghij", "KLM"]
+
+
+async def test_each_message_of_a_reply_knows_what_all_of_it_answers(houses: Houses, clock: ManualClock) -> None:
+    """Only the first is shown as an answer. None can have been sent before the reply was queued."""
+    async with houses.open(FakeChannel(clock, limit=10)) as house:
+        await house.say("0123456789abcdefghijKLM")
+        await clock.advance(10)
+        sent = house.channel.handed
+        assert [message.reply_to for message in sent] == ["q1", "", ""]
+        assert {(message.answers, message.not_before) for message in sent} == {("q1", START)}
 
 
 async def test_only_the_part_that_was_refused_for_now_is_tried_again(houses: Houses, clock: ManualClock) -> None:

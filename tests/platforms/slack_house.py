@@ -68,12 +68,20 @@ class SlackHouse:
         thread: str | None = None,
         key: str = "k1",
         reply_to: str = "",
+        answers: str = "",
         file: OutboundFile | None = None,
     ) -> SentMessage:
         """Render a text and send its one message."""
         (body,) = self.channel.render(text)
-        place = Place("slack", chat, thread)
-        return await self.channel.send(OutboundMessage(place=place, body=body, key=key, reply_to=reply_to, file=file))
+        message = OutboundMessage(
+            place=Place("slack", chat, thread),
+            body=body,
+            key=key,
+            reply_to=reply_to,
+            answers=answers or reply_to,
+            file=file,
+        )
+        return await self.channel.send(message)
 
     async def close(self) -> None:
         """Let go of the connections."""

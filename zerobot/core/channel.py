@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pydantic import BaseModel
@@ -47,6 +48,10 @@ class OutboundMessage:
     """The same for every try of the same message: a nonce, a Message-ID."""
     reply_to: str = ""
     """The platform's id of the message that this one answers."""
+    answers: str = ""
+    """The same of the reply that it is a part of; only the first part has it in `reply_to` as well."""
+    not_before: datetime | None = None
+    """No try of this message was earlier, UTC; None: nobody knows."""
     file: OutboundFile | None = None
     """Sent instead of the body's text, which is its caption."""
     growing: bool = False

@@ -342,6 +342,7 @@ class Draft:
             body=body,
             key=part_key(self.reply, position, ref.turn),
             reply_to=ref.reply_to if position == 0 else "",
+            answers=ref.reply_to,
             growing=True,
         )
         try:

@@ -298,6 +298,8 @@ class PartSender:
             body=self._shaped(job, body),
             key=part_key(job.reply.id, job.position, job.reply.turn, job.reply.created_at),
             reply_to=job.reply_to,
+            answers=job.reply.reply_to,
+            not_before=job.reply.created_at,
         )
 
     def _shaped(self, job: Job, body: MessageBody) -> MessageBody:

@@ -90,6 +90,8 @@ class PlainChannel:
         self.calls: list[Call] = []
         self.messages: dict[Place, dict[str, MessageBody]] = {}
         """What people see, by the message's id, oldest first."""
+        self.handed: list[OutboundMessage] = []
+        """Each message that was to be sent, as often as it was."""
         self.files: dict[str, bytes] = {}
         """What `fetch` gives, by the attachment's `ref`."""
         self.limit = limit
@@ -187,6 +189,7 @@ class PlainChannel:
         def take() -> str:
             return self._show(message.place, message.body)
 
+        self.handed.append(message)
         return SentMessage(
             message.place,
             await self._call(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.platforms.slack_house import SlackHouse
 from tests.platforms.slack_server import Person
 from tests.platforms.slack_world import Channel, Message
 from zerobot.core.approvals import ApprovalPrompt, PressOutcome, PressReply, PromptLine
-from zerobot.core.channel import SentMessage
+from zerobot.core.channel import MessageBody, OutboundMessage, SentMessage
 from zerobot.core.envelope import Button
+from zerobot.core.errors import CannotTellError, GoneError
 from zerobot.core.ids import ApprovalId
 from zerobot.core.places import Identity, Place
 
@@ -145,20 +148,59 @@ async def test_a_slash_command_is_told_privately(house: SlackHouse, ann: Person,
     assert [each.place for each in intake.accepted[:2]] == [Place("slack", "U1001"), Place("slack", team.id)]
 
 
-async def test_a_private_answer_that_is_not_taken_comes_as_a_message(house: SlackHouse, ann: Person) -> None:
-    """An address takes five; nobody is left without an answer."""
+async def test_all_of_a_long_answer_to_a_slash_command_stays_private(
+    house: SlackHouse, ann: Person, team: Channel
+) -> None:
+    """An address takes five; the rest is in the direct chat of whoever asked. Nothing of it can be changed."""
     async with house.running() as intake:
-        press = ann.commands("stop")
+        press = ann.commands("help", chat=team)
         await intake.until(lambda: intake.accepted)
-        press.responses = 5
-        await house.send("U1001", "Stopping.", reply_to=intake.accepted[0].message_id)
-    assert ann.chat.texts == ["Stopping."]
+        (envelope,) = intake.accepted
+        ref = envelope.message_id
+        sent = [
+            await house.send(team.id, f"Part {n}.", key=f"k{n}", reply_to="" if n else ref, answers=ref)
+            for n in range(7)
+        ]
+        for each in sent:
+            with pytest.raises(GoneError):
+                await house.channel.edit(each, MessageBody("Else."))
+            await house.channel.delete(each)
+    assert (press.texts, press.in_public) == ([f"Part {n}." for n in range(5)], False)
+    assert ann.chat.texts == ["Part 5.", "Part 6."]
+    assert team.replies == []
 
 
-async def test_a_command_of_an_earlier_process_is_answered_by_a_message(house: SlackHouse, ann: Person) -> None:
-    """Where private answers went is not known any more."""
-    await house.send("U1001", "Stopping.", reply_to="command-1")
-    assert ann.chat.texts == ["Stopping."]
+async def test_an_answer_that_comes_too_late_for_its_address_stays_private(
+    house: SlackHouse, ann: Person, team: Channel
+) -> None:
+    """Half an hour later, and after a restart: nobody is left without an answer, and nobody else reads it."""
+    async with house.running() as intake:
+        ann.commands("help", chat=team)
+        await intake.until(lambda: intake.accepted)
+        ref = intake.accepted[0].message_id
+        house.clock.ahead = 30 * 60
+        await house.send(team.id, "Late.", reply_to=ref)
+    later = SlackHouse(house.server)
+    await later.send(team.id, "Later.", key="k2", reply_to=ref)
+    await later.close()
+    assert ann.chat.texts == ["Late.", "Later."]
+    assert team.replies == []
+
+
+async def test_an_answer_to_a_slash_command_is_looked_for_where_it_may_stand(
+    house: SlackHouse, ann: Person, team: Channel
+) -> None:
+    """In the direct chat it is found by its key; of an address nobody can ask what became of it."""
+    async with house.running() as intake:
+        ann.commands("help", chat=team)
+        await intake.until(lambda: intake.accepted)
+        ref = intake.accepted[0].message_id
+    house.clock.ahead = 30 * 60
+    sent = await house.send(team.id, "Late.", reply_to=ref)
+    place, body = Place("slack", team.id), house.channel.render("Late.")[0]
+    assert await house.channel.find(OutboundMessage(place=place, body=body, key="k1", answers=ref)) == sent
+    with pytest.raises(CannotTellError):
+        await house.channel.find(OutboundMessage(place=place, body=body, key="k2", answers=ref))
 
 
 async def test_commands_are_typed_with_an_exclamation_mark(house: SlackHouse, ann: Person, team: Channel) -> None:
