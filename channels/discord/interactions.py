@@ -22,7 +22,7 @@ from zerobot.core.errors import StorageError
 from zerobot.core.refusals import PRIVATE_REFUSALS
 
 PROMPT_SECONDS = 1.2
-"""How long an answer may take before Discord is told that it comes later; of its three seconds the way takes a part."""
+"""How long a press may take before Discord is told that its answer comes later; of three seconds the way takes a part."""
 TOKEN_SECONDS = 14 * 60.0
 """How long an answer can follow: a quarter of an hour, less what clocks differ."""
 _MOST = 1000
@@ -147,23 +147,17 @@ class Interactions:
             await self._tell(asked, PRIVATE_REFUSALS[Acceptance.NOT_ALLOWED])
             return
         reply = self._replies.expect(asked.id, asked.token)
-        taking = group.create_task(self._taken(intake, envelope), name="discord command")
-        in_time = await self._in_time(taking)
+        # Discord brings nothing twice, so it is stored before it is acknowledged, however long that takes. After three
+        # seconds Discord has shown it as failed; then its answer is a message like any other.
+        refusal = await group.create_task(self._taken(intake, envelope), name="discord command")
         try:
-            refusal = taking.result() if in_time else None
             if refusal is None:
                 await self._respond(asked, _LATER, {})
         finally:
             reply.told.set()
-        if not in_time:
-            refusal = await taking
-        if refusal is None:
-            return
-        self._replies.forget(asked.id)
-        if in_time:
+        if refusal is not None:
+            self._replies.forget(asked.id)
             await self._tell(asked, refusal)
-        else:
-            await self._withdraw_and_tell(asked, refusal)
 
     async def _in_time(self, work: asyncio.Task[object]) -> bool:
         """Whether some work is done soon enough to answer with what it says."""
@@ -196,19 +190,11 @@ class Interactions:
     async def _edit_answer(self, asked: Asked, text: str) -> None:
         await self._rest.request(original(self._application(), asked.token), json=_words(text))
 
-    async def _withdraw_and_tell(self, asked: Asked, text: str) -> None:
-        """An answer that was announced to all is taken back, and the words go to the one who asked."""
-        await self._rest.request(original(self._application(), asked.token, "DELETE"))
-        route = Route(
-            "POST", "/webhooks/{webhook_id}/{webhook_token}", webhook_id=self._application(), webhook_token=asked.token
-        )
-        await self._rest.request(route, json=_private(text))
 
-
-def original(application: str, token: str, method: str = "PATCH") -> Route:
+def original(application: str, token: str) -> Route:
     """The call that changes the first answer to an interaction."""
     return Route(
-        method,
+        "PATCH",
         "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
         webhook_id=application,
         webhook_token=token,

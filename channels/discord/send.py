@@ -88,7 +88,7 @@ class Sender:
         if token is not None:
             taken = await self._answer(message, payload, token)
         else:
-            payload |= {"nonce": _nonce(message.key), "enforce_nonce": True}
+            payload |= _once(message.key)
             if message.reply_to and not interaction:
                 payload["message_reference"] = {"message_id": message.reply_to, "fail_if_not_exists": False}
             taken = await self._new(message, payload)
@@ -120,11 +120,7 @@ class Sender:
             name: The document's file name.
             key: The same for every try.
         """
-        payload = _payload(prompt.body) | {
-            "components": prompt.components,
-            "nonce": _nonce(key),
-            "enforce_nonce": True,
-        }
+        payload = _payload(prompt.body) | _once(key) | {"components": prompt.components}
         document = BytesIO(prompt.document.encode("utf-8", "replace")) if prompt.document is not None else None
         sent = await self._post(place, payload, document, name)
         return SentMessage(place, str(sent["id"]))
@@ -159,7 +155,7 @@ class Sender:
         try:
             return await _told("answer", lambda: self._rest.request(route, json=payload))
         except GoneError:
-            return await self._new(message, payload)
+            return await self._new(message, payload | _once(message.key))
 
     async def _new(self, message: OutboundMessage, payload: dict[str, Any]) -> Payload:
         if message.file is None:
@@ -218,6 +214,11 @@ async def _told(name: str, make: Callable[[], Awaitable[T]]) -> T:
 
 def _payload(body: MessageBody) -> dict[str, Any]:
     return {"content": body.text, "flags": _NO_PREVIEWS, "allowed_mentions": _NO_PINGS}
+
+
+def _once(key: str) -> dict[str, Any]:
+    """What makes Discord take a message with this key once: https://discord.com/developers/docs/resources/message."""
+    return {"nonce": _nonce(key), "enforce_nonce": True}
 
 
 def _nonce(key: str) -> str:

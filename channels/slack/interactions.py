@@ -176,14 +176,13 @@ class Interactions:
         command = decode_command(payload, me, self._services.name, self._chat(payload), ref)
         if payload.get("response_url"):
             self._replies.expect(ref, str(payload["response_url"]))
+        # Slack brings no command twice, so it is stored before it is acknowledged, however long that takes. After three
+        # seconds Slack has shown it as failed, and what the acknowledgement says is lost.
         taking = group.create_task(_taken(intake, command), name="slack command")
-        if await self._in_time(taking):
-            refusal = taking.result()
-            await envelope.acknowledge(_private(refusal) if refusal else None)
-            return
-        await envelope.acknowledge()
+        in_time = await self._in_time(taking)
         refusal = await taking
-        if refusal:
+        await envelope.acknowledge(_private(refusal) if refusal and in_time else None)
+        if refusal and not in_time:
             await self._web.post(str(payload.get("response_url") or ""), _private(refusal))
 
     async def _in_time(self, work: asyncio.Task[object]) -> bool:
