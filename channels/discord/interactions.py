@@ -22,7 +22,7 @@ from zerobot.core.errors import StorageError
 from zerobot.core.refusals import PRIVATE_REFUSALS
 
 PROMPT_SECONDS = 1.2
-"""How long a press may take before Discord is told that its answer comes later; of three seconds the way takes a part."""
+"""How long a press may take before Discord is told that words follow; of its three seconds the way takes a part."""
 TOKEN_SECONDS = 14 * 60.0
 """How long an answer can follow: a quarter of an hour, less what clocks differ."""
 _MOST = 1000

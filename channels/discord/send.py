@@ -8,16 +8,19 @@ import hashlib
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any, BinaryIO, TypeVar
 
 from discord.http import MultipartParameters, Route
 
 from channels.discord.buttons import PromptView
+from channels.discord.catchup import snowflake_at
 from channels.discord.decode import referred_interaction
 from channels.discord.faults import as_delivery_error, is_too_large
 from channels.discord.interactions import Replies, original
+from channels.discord.lookup import find_in
 from channels.discord.markup import escape
 from channels.discord.rest import LinkError, Payload, Rest, RestError
 from channels.discord.rooms import Rooms
@@ -32,10 +35,9 @@ _NO_PREVIEWS = 1 << 2
 _NO_PINGS: Mapping[str, object] = {"parse": [], "replied_user": False}
 _NONCE_CHARACTERS = 25
 _SEEN_MOST = 500
-_HISTORY = 50
+_PAGE, _PAGES = 100, 3
 """Messages of a chat that are looked at for one whose sending ended unclear."""
-_TELLING = 200
-"""Characters of a text that no other message has by chance."""
+_CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 class Echoes:
@@ -102,13 +104,15 @@ class Sender:
         """Look for a message whose sending ended unclear: among what the gateway showed, then in the chat's history.
 
         That it is not found does not mean much for the first minutes; then it is sent again with the same nonce.
+
+        Raises:
+            CannotTellError: Something stands there that may be it, or too much has been written since.
         """
         nonce = _nonce(message.key)
         seen = self._echoes.find(nonce)
         if seen is None:
-            seen = next(
-                (str(each["id"]) for each in await self._history(message.place) if _is(each, message, nonce)), None
-            )
+            history, is_all = await self._history(message.place, message.not_before)
+            seen = find_in(history, message, nonce, is_all=is_all)
         return SentMessage(message.place, seen) if seen is not None else None
 
     async def show(self, place: Place, prompt: PromptView, name: str, key: str) -> SentMessage:
@@ -189,8 +193,24 @@ class Sender:
 
         return await self._call(place, "send a file", upload)
 
-    async def _history(self, place: Place) -> list[Any]:
-        return await self._call(place, "read the history", lambda channel: self._rest.logs_from(channel, _HISTORY))
+    async def _history(self, place: Place, since: datetime | None) -> tuple[list[Any], bool]:
+        """What was written in a chat since a moment (None: lately), and whether that is all."""
+        after = snowflake_at(since - _CLOCKS_DIFFER) if since is not None else None
+        found: list[Any] = []
+        for _ in range(_PAGES):
+            page = await self._page(place, after)
+            found += page
+            if len(page) < _PAGE:
+                return found, True
+            if after is None:
+                break
+            after = max(int(each["id"]) for each in page)
+        return found, False
+
+    async def _page(self, place: Place, after: int | None) -> Sequence[Any]:
+        return await self._call(
+            place, "read the history", lambda channel: self._rest.logs_from(channel, _PAGE, after=after)
+        )
 
     async def _call(self, place: Place, name: str, make: Callable[[str], Awaitable[T]]) -> T:
         """Make a call about a chat.
@@ -224,20 +244,6 @@ def _once(key: str) -> dict[str, Any]:
 def _nonce(key: str) -> str:
     """A key as Discord takes it: at most 25 characters."""
     return key if len(key) <= _NONCE_CHARACTERS else hashlib.sha256(key.encode()).hexdigest()[:_NONCE_CHARACTERS]
-
-
-def _is(found: Payload, message: OutboundMessage, nonce: str) -> bool:
-    """Whether a message of the history is this one.
-
-    Where the history has no nonces: by what it says and answers. What answers nothing has to say so much that nobody
-    says it twice: to take an older message for a new one would lose it.
-    """
-    if found.get("nonce") is not None:
-        return str(found["nonce"]) == nonce
-    if found.get("content") != message.body.text or not (found.get("author") or {}).get("bot"):
-        return False
-    answered = str((found.get("message_reference") or {}).get("message_id", ""))
-    return answered == message.reply_to and (bool(message.reply_to) or len(message.body.text) >= _TELLING)
 
 
 def _with_note(text: str, file: OutboundFile, size: int) -> str:

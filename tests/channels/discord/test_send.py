@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.platforms.discord_world import RefusalError
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.envelope import Attachment
 from zerobot.core.errors import (
+    CannotTellError,
     DeliveryError,
     GoneError,
     RefusedError,
@@ -97,18 +100,55 @@ async def test_a_message_is_found_in_the_history(house: DiscordHouse, ann: Perso
     assert await house.channel.find(other) is None
 
 
-async def test_a_long_text_is_found_by_its_words_alone_and_a_short_one_is_not(house: DiscordHouse, ann: Person) -> None:
-    """A second “Done.” is no repeat of the first; the second part of a long answer is."""
+@pytest.mark.parametrize("text", ["word " * 60, "Done."])
+async def test_without_nonces_only_long_words_are_known_again(house: DiscordHouse, ann: Person, text: str) -> None:
+    """Nobody says much twice by chance; of two that say “Done.” nobody can tell which is which."""
     house.server.api.history_has_nonces = False
-    long, short = "word " * 60, "Done."
-    for number, text in enumerate((long, short)):
-        await house.send("@1001", text, key=f"a.1.{number}")
-    place = Place("discord", "@1001")
-    found = [
-        await house.channel.find(OutboundMessage(place=place, body=house.channel.render(text)[0], key="b"))
-        for text in (long, short)
-    ]
-    assert [each is not None for each in found] == [True, False]
+    sent = await house.send("@1001", text, key="a.1.0")
+    message = unclear(house, text)
+    if len(text) > 200:
+        assert await house.channel.find(message) == sent
+    else:
+        with pytest.raises(CannotTellError):
+            await house.channel.find(message)
+
+
+async def test_what_stands_there_since_before_is_no_other_message(house: DiscordHouse, ann: Person) -> None:
+    """A “Done.” of an earlier day is not the one of which nobody knows; what people say is not either."""
+    house.server.api.history_has_nonces = False
+    await house.send("@1001", "Done.", key="a.1.0")
+    ann.says("Done!")
+    tomorrow = house.clock.now() + timedelta(days=1)
+    assert await house.channel.find(replace(unclear(house, "Done!"), not_before=tomorrow)) is None
+    assert await house.channel.find(unclear(house, "Done!")) is None
+
+
+async def test_an_answer_to_what_was_deleted_may_be_the_one(house: DiscordHouse, ann: Person) -> None:
+    """It stands there without what it answers; so may a draft of it that said something else."""
+    house.server.api.history_has_nonces = False
+    asked, other = ann.says("hi"), ann.says("hello")
+    await house.send("@1001", "Hel", reply_to=other.id)
+    ann.deletes(asked)
+    await house.send("@1001", "Hello.", key="k2", reply_to=asked.id)
+    for each in (asked, other):
+        with pytest.raises(CannotTellError):
+            await house.channel.find(replace(unclear(house, "Hello."), reply_to=each.id))
+
+
+async def test_too_long_a_history_is_not_read_to_its_end(house: DiscordHouse, ann: Person) -> None:
+    """Nobody can tell then; what stands in the beginning is found."""
+    sent = await house.send("@1001", "First.", key="b")
+    for number in range(310):
+        ann.says(f"message {number}")
+    message = replace(unclear(house, "First."), not_before=house.clock.now())
+    assert await house.channel.find(message) == sent
+    with pytest.raises(CannotTellError):
+        await house.channel.find(replace(message, key="c"))
+
+
+def unclear(house: DiscordHouse, text: str) -> OutboundMessage:
+    """A message to Ann whose sending ended unclear."""
+    return OutboundMessage(place=Place("discord", "@1001"), body=house.channel.render(text)[0], key="b")
 
 
 async def test_what_the_gateway_showed_needs_no_look_into_the_history(house: DiscordHouse, ann: Person) -> None:
