@@ -29,6 +29,8 @@ class Me:
     """Its roles where the message was written."""
     commands: AbstractSet[str] = frozenset()
     """The names of the chat's commands, without the slash."""
+    hears_bots: bool = False
+    """Whether what other bots say counts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,15 @@ def event_id(message: str) -> str:
     return message
 
 
-def is_from_person(message: Payload) -> bool:
-    """Whether a person wrote it: no bot, no webhook, no notice of Discord's own."""
+def is_heard(message: Payload, me: Me) -> bool:
+    """Whether it counts: a person wrote it, or another bot where those are heard.
+
+    Not the bot itself, and no webhook: whoever knows its address speaks by it. No notice of Discord's own either.
+    """
     author = message.get("author") or {}
     return not (
-        author.get("bot")
+        (author.get("bot") and not me.hears_bots)
+        or str(author.get("id")) == me.id
         or author.get("system")
         or message.get("webhook_id")
         or message.get("type", _DEFAULT) not in _WRITTEN
@@ -73,9 +77,9 @@ def decode_message(message: Payload, me: Me, place: Place, title: str = "") -> I
         title: Of the post that it opens in a forum.
 
     Returns:
-        None when no person said anything to us in it.
+        None when nobody who is heard said anything in it.
     """
-    if not is_from_person(message):
+    if not is_heard(message, me):
         return None
     words = said(message, me)
     text = "\n".join(part for part in [title, *labels(message), words.text] if part)
@@ -86,7 +90,7 @@ def decode_message(message: Payload, me: Me, place: Place, title: str = "") -> I
     answered = message.get("referenced_message") or {}
     answers_me = message.get("type") == REPLY and str((answered.get("author") or {}).get("id")) == me.id
     mentioned = any(str(user["id"]) == me.id for user in message.get("mentions", ()))
-    direct = direct_user(place.chat) is not None
+    direct, from_bot = direct_user(place.chat) is not None, bool(author.get("bot"))
     return InboundEnvelope(
         conversation=ConversationKey(place),
         sender=Identity(PLATFORM, str(author["id"])),
@@ -97,7 +101,9 @@ def decode_message(message: Payload, me: Me, place: Place, title: str = "") -> I
         sender_name=display_name(author, message.get("member")),
         sender_handles=_handles(author),
         direct=direct,
-        addressed=direct or words.to_me or answers_me or mentioned,
+        # A bot that answers whatever was said has to name us on purpose.
+        addressed=direct or words.to_me or (not from_bot and (answers_me or mentioned)),
+        from_bot=from_bot,
         quote=quote(message),
         sent_at=datetime.fromisoformat(message["timestamp"]),
     )
@@ -111,7 +117,7 @@ def _handles(user: Payload) -> tuple[str, ...]:
 
 def decode_edit(message: Payload, me: Me, channel: str) -> EnvelopeEdit | None:
     """Bring a changed message into the common form; None: only what Discord adds to it (a preview) has changed."""
-    if message.get("content") is None or not message.get("author") or not is_from_person(message):
+    if message.get("content") is None or not message.get("author") or not is_heard(message, me):
         return None
     return EnvelopeEdit(
         place=Place(channel, chat_of(message)),

@@ -19,7 +19,7 @@ from channels.discord.decode import (
     decode_interaction,
     decode_message,
     direct_user,
-    is_from_person,
+    is_heard,
 )
 from channels.discord.gateway import Event, Gateway, raise_fatal
 from channels.discord.interactions import Interactions
@@ -66,7 +66,8 @@ class Receiver:
         self._parts = parts
         self._surroundings = Surroundings(parts.rest, parts.settings, parts.services.clock)
         self._events: asyncio.Queue[Event] = asyncio.Queue()
-        self._me = Me("", commands=frozenset(command.name for command in parts.services.commands))
+        commands = frozenset(command.name for command in parts.services.commands)
+        self._me = Me("", commands=commands, hears_bots=parts.settings.answer_bots)
 
     async def run(self, intake: Intake) -> None:
         """Receive until cancelled.
@@ -186,7 +187,7 @@ class Receiver:
                 await self._deleted(event.data, event.data["ids"], intake)
 
     async def _message(self, message: Payload, intake: Intake, known: KnownChats) -> None:
-        if not is_from_person(message):
+        if not is_heard(message, self._me):
             return
         chat, guild = chat_of(message), str(message.get("guild_id") or "")
         if not guild:
@@ -199,7 +200,7 @@ class Receiver:
         """Hand a message over, and remember how far its chat was read.
 
         Args:
-            message: Of a person.
+            message: Of somebody who is heard.
             chat: Where.
             about: Of a direct chat its channel, of another one its server.
             intake: Takes it.
@@ -227,7 +228,7 @@ class Receiver:
             if direct_user(chat) is None and not await self._surroundings.listens(each.about, chat):
                 continue
             async for message in catch_up.missed(chat, each):
-                if is_from_person(message):
+                if is_heard(message, self._me):
                     await self._accept(message, chat, each.about, intake, known)
 
     async def _edit(self, message: Payload, intake: Intake) -> None:

@@ -23,6 +23,11 @@ class DiscordSettings(ChannelSettings):
         description="Ids of the channels in which the bot listens, threads and posts in them included; "
         "empty or absent: all. Direct messages always come through.",
     )
+    answer_bots: bool = Field(
+        default=False,
+        description="Whether other bots are answered that may talk to it and mention it: five times in a row at most, "
+        "then after an hour, or when a person has said something to it.",
+    )
     command_scope: Literal["global", "guild", "off"] = Field(
         default="global",
         description="Where the slash commands are. global: everywhere; guild: in allowed_guilds; off: nowhere.",

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from zerobot.core.log import Level
 from zerobot.core.places import ConversationKey, Identity, Place
 from zerobot.daemon.intake import ChannelIntake, IntakeWires
 from zerobot.store.database import open_database
-from zerobot.store.inbox import Inbox, WaitingCommand
+from zerobot.store.inbox import BOTS_IN_A_ROW, Inbox, WaitingCommand
 from zerobot.testing.clock import ManualClock
 from zerobot.testing.store import Fate, WatchedDatabase
 
@@ -39,13 +40,14 @@ class Desk:
 
     def __init__(self, database: WatchedDatabase) -> None:
         self.database = database
-        self.inbox = Inbox(database, ManualClock())
+        self.clock = ManualClock()
+        self.inbox = Inbox(database, self.clock)
         self.woken: list[ConversationId] = []
         self.commands: list[WaitingCommand] = []
         self.said: list[str] = []
         self.events: list[str] = []
         self.trips = False
-        wires = IntakeWires(
+        self._wires = IntakeWires(
             inbox=self.inbox,
             wake=self._wake,
             command=self.commands.append,
@@ -59,7 +61,14 @@ class Desk:
             alive=lambda channel, why: None,
             log=self._log,
         )
-        self.intake = ChannelIntake("test", lambda: Admission(everyone=True), wires, require_mention=True)
+        self.intake = self._opened(require_mention=True)
+
+    def listens_to_all(self) -> None:
+        """No mention is needed any more."""
+        self.intake = self._opened(require_mention=False)
+
+    def _opened(self, *, require_mention: bool) -> ChannelIntake:
+        return ChannelIntake("test", lambda: Admission(everyone=True), self._wires, require_mention=require_mention)
 
     def _wake(self, conversation: ConversationId) -> None:
         if self.trips:
@@ -110,6 +119,33 @@ async def test_what_is_not_meant_for_the_bot_is_not_even_looked_up(desk: Desk) -
     talk = replace(HELLO, direct=False, addressed=False)
     assert await desk.intake.accept(talk) is Acceptance.NOT_ADDRESSED
     assert desk.database.writes == 0
+
+
+async def test_bots_do_not_answer_each_other_for_ever(desk: Desk) -> None:
+    """After some inputs of bots in a row, commands among them, a person has to say something, or an hour passes."""
+    bot = replace(HELLO, sender=Identity("test", "robot"), from_bot=True)
+    numbers = count()
+
+    async def say(envelope: InboundEnvelope) -> Acceptance:
+        return await desk.intake.accept(replace(envelope, event_id=f"n{next(numbers)}"))
+
+    for _ in range(2):
+        await say(HELLO)
+        taken = [await say(bot if n % 2 else replace(bot, text="/status")) for n in range(BOTS_IN_A_ROW)]
+        assert taken == [Acceptance.ACCEPTED] * BOTS_IN_A_ROW
+        assert [await say(bot), await say(replace(bot, text="/status"))] == [Acceptance.LOOP] * 2
+    elsewhere = ConversationKey(Place("test", "elsewhere"))
+    assert await say(replace(bot, conversation=elsewhere)) is Acceptance.ACCEPTED
+    await desk.clock.advance(3601)
+    assert await say(bot) is Acceptance.ACCEPTED
+
+
+async def test_a_bot_has_to_name_the_bot(desk: Desk) -> None:
+    """Also where everything that people say is answered."""
+    talk = replace(HELLO, direct=False, addressed=False)
+    desk.listens_to_all()
+    assert await desk.intake.accept(replace(talk, from_bot=True)) is Acceptance.NOT_ADDRESSED
+    assert await desk.intake.accept(talk) is Acceptance.ACCEPTED
 
 
 async def test_a_message_that_was_deleted_while_it_waits_is_not_answered(desk: Desk) -> None:

@@ -26,6 +26,7 @@ envelopes = st.builds(
     sender_handles=st.lists(texts, max_size=2).map(tuple),
     direct=st.booleans(),
     addressed=st.booleans(),
+    from_bot=st.booleans(),
     quote=st.none() | st.builds(Quote, author=texts, text=texts),
     album=texts,
     sent_at=st.none() | st.datetimes(timezones=st.just(UTC)),

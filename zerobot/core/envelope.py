@@ -61,6 +61,8 @@ class InboundEnvelope:
     """Whether this is a chat of the sender and the bot alone."""
     addressed: bool = True
     """Whether the bot is spoken to (always in a direct chat; by mention or reply in a group)."""
+    from_bot: bool = False
+    """Whether another bot wrote it. It is answered only where it names the bot, and only so often in a row."""
     quote: Quote | None = None
     album: str = ""
     """Set when the platform splits one message into several events: the id that they share."""

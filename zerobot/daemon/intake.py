@@ -84,7 +84,7 @@ class ChannelIntake:
         return Acceptance.NOT_ALLOWED
 
     async def _accept(self, envelope: InboundEnvelope) -> Acceptance:
-        if self._require_mention and not (envelope.addressed or envelope.direct):
+        if (self._require_mention or envelope.from_bot) and not (envelope.addressed or envelope.direct):
             self._refused(envelope, Acceptance.NOT_ADDRESSED)
             return Acceptance.NOT_ADDRESSED
         command = is_command(envelope.text)

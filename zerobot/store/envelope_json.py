@@ -42,6 +42,7 @@ def decode_envelope(text: str) -> InboundEnvelope:
         sender_handles=fields.texts("sender_handles"),
         direct=fields.flag("direct"),
         addressed=fields.flag("addressed"),
+        from_bot=fields.flag("from_bot"),
         quote=None if quote is None else Quote(author=quote.text("author"), text=quote.text("text")),
         album=fields.text("album"),
         sent_at=None if sent_at is None else datetime.fromisoformat(sent_at),

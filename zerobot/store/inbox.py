@@ -17,6 +17,9 @@ from zerobot.store.pairing import PairingRequest, may_talk, pair_check
 
 QUEUE_LIMIT = 16
 """Inputs that may wait in a conversation; one more is refused, and its sender is told."""
+BOTS_IN_A_ROW = 5
+"""Inputs of bots that are taken in a conversation within `BOTS_WITHIN` while no person says anything in it."""
+BOTS_WITHIN = timedelta(hours=1)
 
 IDS_KEPT = timedelta(days=30)
 """How much longer than its envelope an event's id is known: platforms repeat events hours and days later."""
@@ -51,6 +54,10 @@ _INSERT = """
     VALUES (:channel, :event, :conversation, :message, :sender, :album, :state, :envelope, :now) RETURNING id
 """
 _WAITING_COUNT = f"SELECT count(*) FROM {OPEN_INBOX} WHERE conversation_id = :conversation AND {WAITS}"  # noqa: S608 - constants
+_LATELY = """
+    SELECT envelope FROM inbox
+    WHERE conversation_id = :conversation AND accepted_at > :since AND envelope <> '' ORDER BY id DESC LIMIT :limit
+"""
 _EDITABLE = """
     SELECT i.id, i.envelope FROM inbox i JOIN conversations c ON c.id = i.conversation_id
     WHERE c.channel = :channel AND c.chat = :chat AND i.message_id = :message AND i.message_id <> ''
@@ -96,6 +103,8 @@ class Inbox:
     ) -> Accepted:
         """Store an envelope, or say why not: it is known already, its sender may not talk, the queue is full.
 
+        A bot is refused too when only bots have spoken for some time: it may be answering our answers.
+
         What a stranger writes is not stored. A message for which there was no room is not either, but its id is, so
         that a repeat of it isn't answered twice.
 
@@ -125,6 +134,8 @@ class Inbox:
             if answer is Answer.PAIRING:
                 return Accepted(outcome=Acceptance.PAIRING, pairing=request)
             conversation = conversations.ensure(db, envelope.conversation, envelope.direct, now)
+            if envelope.from_bot and _only_bots_lately(db, conversation, now):
+                return Accepted(outcome=Acceptance.LOOP, conversation=conversation)
             if is_command:
                 inbox_id = _insert(db, envelope, conversation, "command", text, now)
             elif _waiting_count(db, conversation) >= queue_limit:
@@ -243,6 +254,13 @@ def _insert(
         "now": stamp(now),
     }
     return InboxId(db.execute(_INSERT, values).fetchone()["id"])
+
+
+def _only_bots_lately(db: sqlite3.Connection, conversation: ConversationId, now: datetime) -> bool:
+    """Whether a bot's turn would be one too many in a row."""
+    values = {"conversation": conversation, "since": stamp(now - BOTS_WITHIN), "limit": BOTS_IN_A_ROW}
+    lately = [decode_envelope(row["envelope"]) for row in db.execute(_LATELY, values)]
+    return len(lately) == BOTS_IN_A_ROW and all(each.from_bot for each in lately)
 
 
 def _waiting_count(db: sqlite3.Connection, conversation: ConversationId) -> int:

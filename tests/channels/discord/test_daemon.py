@@ -69,6 +69,24 @@ async def test_commands_of_operators_are_only_theirs(town: DiscordTown) -> None:
     assert told.text.startswith("Frozen")
 
 
+async def test_another_bot_is_answered_only_where_that_is_wanted_and_not_for_ever(town: DiscordTown) -> None:
+    """B075: two bots that thank each other come to an end; a person lets them go on."""
+    town.configure(town.table, answer_bots=True, allowed_users=["2001", "7"], require_mention=False)
+    town.model.always(says("Thank you."))
+    robot = town.discord.user("7", name="Robot", is_bot=True)
+    async with town.daemon() as daemon:
+        robot.says("I talk to myself", chat=town.team)
+        for number in range(8):
+            robot.says(f"@zero thank you {number}", chat=town.team)
+        await daemon.until("envelope.refused", count=4)
+        await daemon.until("delivery.sent")
+        town.uma.says("go on", chat=town.team)
+        robot.says("@zero thanks again", chat=town.team)
+        await daemon.until("envelope.accepted", count=7)
+    reasons = [refused["reason"] for refused in daemon.named("envelope.refused")]
+    assert reasons == ["not_addressed", "loop", "loop", "loop"]
+
+
 async def test_an_intent_that_is_off_parks_this_channel_alone(town: DiscordTown) -> None:
     """The daemon lives, and says what to do."""
     town.discord.gateway.refuses = 4014

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,6 +119,30 @@ def test_when_the_bot_is_spoken_to(more: dict[str, Any], addressed: bool) -> Non
 def test_what_no_person_says(more: dict[str, Any]) -> None:
     """Bots, webhooks, notices, and nothing at all."""
     assert decode_message(message() | more, ME, TEAM) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "addressed"),
+    [
+        ("<@42> hello", {}, True),
+        ("<@&555> hello", {"mention_roles": ["555"]}, True),
+        ("hello", {"mentions": [ZERO], "type": 19, "referenced_message": message("hi", author=ZERO)}, False),
+        ("hello", {}, False),
+    ],
+)
+def test_what_another_bot_says_where_bots_are_heard(text: str, more: dict[str, Any], *, addressed: bool) -> None:
+    """It has to name us in its words: bots answer, and answers ping, without anybody meaning it."""
+    said = message(text, author={"id": "7", "username": "robot", "bot": True}, **more)
+    envelope = decode_message(said, replace(ME, hears_bots=True), TEAM)
+    assert envelope is not None
+    assert (envelope.from_bot, envelope.addressed) == (True, addressed)
+
+
+@pytest.mark.parametrize("more", [{"author": ZERO}, {"webhook_id": "3"}, {"type": 7}])
+def test_what_is_never_heard(more: dict[str, Any]) -> None:
+    """The bot itself, and what comes by an address that anybody may have."""
+    robot = message("<@42> hi", author={"id": "7", "username": "robot", "bot": True})
+    assert decode_message(robot | more, replace(ME, hears_bots=True), TEAM) is None
 
 
 def test_a_quote_is_the_message_that_is_answered() -> None:

@@ -148,6 +148,23 @@ async def test_a_slash_command_is_told_privately(house: SlackHouse, ann: Person,
     assert [each.place for each in intake.accepted[:2]] == [Place("slack", "U1001"), Place("slack", team.id)]
 
 
+async def test_a_slash_command_is_acknowledged_only_when_it_is_stored(house: SlackHouse, ann: Person) -> None:
+    """Slack brings it once: what a crash takes before that has visibly failed. A refusal is told however late it is."""
+    async with house.running() as intake:
+        intake.hold()
+        press = ann.commands("stop")
+        for n in range(5):
+            await house.send("U1001", f"Other {n}.", key=f"k{n}")
+        sent = house.server.sockets.sent[-1]
+        assert (sent.kind, sent.acknowledged) == ("slash_commands", False)
+        intake.fail()
+        intake.release()
+        await press.answered()
+        assert sent.acknowledged
+    assert "cannot store" in press.text
+    assert not press.in_public
+
+
 async def test_all_of_a_long_answer_to_a_slash_command_stays_private(
     house: SlackHouse, ann: Person, team: Channel
 ) -> None:
