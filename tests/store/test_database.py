@@ -1,16 +1,20 @@
 """One function a transaction, and what happens when the disk, the caller or the function fails."""
 
 import asyncio
+import json
 import os
 import sqlite3
 import stat
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.store.rows import envelope
 from zerobot.core.errors import StorageError
 from zerobot.store.database import Database, open_database
+from zerobot.store.envelope_json import decode_envelope, encode_envelope
 from zerobot.store.migrations import Migration, load_migrations, migrate, schema_version
 
 INSERT = "INSERT INTO audit (at, actor, action, subject) VALUES ('', '', '', ?)"
@@ -241,3 +245,24 @@ def test_a_failing_migration_leaves_the_version_before_it() -> None:
     assert migrate(db, [good, mended]) == 1
     assert schema_version(db) == 2
     db.close()
+
+
+def test_an_envelope_that_waits_since_an_older_version_is_read_by_this_one() -> None:
+    """What was accepted before an update is answered after it: the row gets the fields that are new since."""
+    migrations = load_migrations()
+    original = envelope(text="Straße 💡")
+    older = json.loads(encode_envelope(original))
+    del older["from_bot"]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        migrate(db, migrations[:5])
+        db.execute("PRAGMA foreign_keys = OFF")
+        insert = (
+            "INSERT INTO inbox (channel, event_id, conversation_id, message_id, sender, album, state, envelope,"
+            " accepted_at) VALUES ('pigeon', ?, 1, '', 'pigeon:1', '', 'waiting', ?, '')"
+        )
+        for number, text in enumerate([json.dumps(older), "", "cut of"]):
+            db.execute(insert, (str(number), text))
+        migrate(db, migrations)
+        stored = [row[0] for row in db.execute("SELECT envelope FROM inbox ORDER BY id")]
+    assert decode_envelope(stored[0]) == original
+    assert stored[1:] == ["", "cut of"]
