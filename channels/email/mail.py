@@ -22,6 +22,7 @@ class Body:
     """One inline text part, decoded."""
 
     text: str
+    """Its lines end with a line feed alone; without NUL."""
     html: bool = False
     flowed: bool = False
     """`format=flowed` (RFC 3676)."""
@@ -68,6 +69,8 @@ class Mail:
     """In the order of the mail, at most 100."""
     named: tuple[str, ...] = ()
     """What is there and not opened, for people: `a calendar invitation`, `an S/MIME signature`."""
+    calendar: str = ""
+    """The method of its calendar part (RFC 5546), in upper case: `REQUEST`, `REPLY`; empty when it has none."""
     cut: bool = False
     """Whether something was left out because a limit was reached."""
 

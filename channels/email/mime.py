@@ -1,0 +1,81 @@
+"""A mail as bytes to a mail as values: nothing in it raises, and nothing in it is without a limit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from channels.email.content import read_content
+from channels.email.encoded_words import decode_words, header_text, one_line
+from channels.email.mail import Mail
+from channels.email.mailbox import mailboxes, one_mailbox
+from channels.email.msgids import ids_in, references_in
+from channels.email.parts import read_tree
+from channels.email.transfer import decode_transfer
+
+MOST_SUBJECT_CHARACTERS = 1_000
+_MOST_DATE_CHARACTERS = 100
+
+
+def read_mail(raw: bytes) -> Mail:
+    """Read a mail, whatever it is; what can't be read is left out."""
+    tree = read_tree(raw)
+    header = tree.root.header
+    content = read_content(raw, tree.root)
+    fields = tuple((name, header_text(value)) for name, value in header.fields)
+
+    def values(name: str) -> tuple[str, ...]:
+        return tuple(value for field, value in fields if field == name)
+
+    def first(name: str) -> str:
+        return next(iter(values(name)), "")
+
+    return Mail(
+        fields=fields,
+        # A second From may be among the fields that were left out.
+        sender=None if header.missing else one_mailbox(values("from")),
+        to=mailboxes(values("to")),
+        cc=mailboxes(values("cc")),
+        subject=one_line(decode_words(first("subject")))[:MOST_SUBJECT_CHARACTERS].rstrip(),
+        message_id=next(iter(ids_in(first("message-id"))), ""),
+        in_reply_to=next(iter(ids_in(first("in-reply-to"))), ""),
+        references=references_in(first("references")),
+        sent_at=_date(first("date")),
+        bodies=content.bodies,
+        files=content.files,
+        named=content.named,
+        calendar=content.calendar,
+        cut=tree.cut or content.cut,
+    )
+
+
+def part_bytes(raw: bytes, path: str, limit: int) -> bytes | None:
+    """The content of one part of a mail, decoded.
+
+    Args:
+        raw: The whole mail.
+        path: As `MailFile.path` has it.
+        limit: Bytes.
+
+    Returns:
+        None when there is no such part, or it is larger than the limit.
+    """
+    part = next((leaf for leaf in read_tree(raw).root.leaves() if leaf.number == path), None)
+    if part is None:
+        return None
+    content = bytearray()
+    for piece in decode_transfer(raw, part.start, part.end, part.encoding):
+        content += piece
+        if len(content) > limit:
+            return None
+    return bytes(content)
+
+
+def _date(value: str) -> datetime | None:
+    """Read a Date field; one without a zone is taken for UTC (RFC 5322, section 3.3)."""
+    try:
+        date = parsedate_to_datetime(value[:_MOST_DATE_CHARACTERS])
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+    # The library gives `TypeError` and `IndexError` away on some nonsense; a zone may lead out of the calendar.
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None
