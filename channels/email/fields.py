@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_FIELDS = 1_000
@@ -42,7 +43,9 @@ class Header:
         return next((value for field, value in self.fields if field == name), b"")
 
 
-def read_header(raw: bytes, start: int = 0, stop: re.Pattern[bytes] | None = None) -> Header:
+def read_header(
+    raw: bytes, start: int = 0, stops: Callable[[int], bool] = lambda _: False, most: int = MOST_FIELDS
+) -> Header:
     """Read the header that begins at an offset.
 
     It ends at an empty line, and at a line that is no field, which belongs to the body then: an empty line was
@@ -51,31 +54,27 @@ def read_header(raw: bytes, start: int = 0, stop: re.Pattern[bytes] | None = Non
     Args:
         raw: A whole mail.
         start: Where the header begins.
-        stop: What ends the header too, matched at the end of each line: the delimiters of the multiparts around it.
+        stops: Tells of the beginning of a line whether something else ends the header there.
+        most: Fields.
     """
     fields: list[tuple[str, bytes]] = []
-    at, missing, shortened = start, False, False
+    at, shortened = start, False
     if start == 0 and raw.startswith((b"From ", b">From ")):  # the line that divides the mails of an mbox
         at = _line_end(raw, at)
     while at < len(raw):
         if raw.startswith(b"\n", at) or raw.startswith(b"\r\n", at):
-            return Header(tuple(fields), _line_end(raw, at), missing, shortened)
-        if stop is not None and stop.match(raw, at - 1):
-            break
-        name = _NAME.match(raw, at)
+            return Header(tuple(fields), _line_end(raw, at), shortened=shortened)
+        name = None if stops(at) else _NAME.match(raw, at)
         if name is None:
             break
         value, at = name.end(), _field_end(raw, at)
-        if at - start > MOST_BYTES:
+        if len(fields) == most or at - start > MOST_BYTES:
             end = _EMPTY_LINE.search(raw, value)
             return Header(tuple(fields), end.end() if end else len(raw), missing=True, shortened=shortened)
-        if len(fields) == MOST_FIELDS:
-            missing = True
-            continue
         shortened = shortened or at - value > MOST_VALUE_BYTES
         unfolded = _FOLD.sub(b"", raw[value : min(at, value + MOST_VALUE_BYTES)])
         fields.append((name[1].decode("ascii").lower(), unfolded.strip(b" \t\r\n")))
-    return Header(tuple(fields), at, missing, shortened)
+    return Header(tuple(fields), at, shortened=shortened)
 
 
 def _line_end(raw: bytes, at: int) -> int:

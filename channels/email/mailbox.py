@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from channels.email.comments import without_comments
 from channels.email.encoded_words import decode_words, one_line
 from channels.email.mail import Mailbox
 
 MOST_MAILBOXES = 200
+_MOST_PIECES = 1_000
 _MOST_CHARACTERS = 10_000
 """Of a field that holds one mailbox."""
 _MOST_NAME_CHARACTERS = 200
@@ -52,7 +54,7 @@ def one_mailbox(values: Sequence[str]) -> Mailbox | None:
 def mailboxes(values: Sequence[str]) -> tuple[Mailbox, ...]:
     """Read recipients, members of groups among them; what can't be read is left out, and what is beyond 200 too."""
     found: dict[str, Mailbox] = {}
-    for piece in (piece for value in values for piece in _pieces(value)):
+    for piece in islice((piece for value in values for piece in _pieces(value)), _MOST_PIECES):
         box = _mailbox(piece) or _in_brackets(piece)
         if box is not None:
             found.setdefault(box.address, box)

@@ -16,6 +16,10 @@ from channels.email.parameters import Parameterized, read_content_type, read_dis
 MOST_LEVELS = 50
 """Of multiparts within each other; deeper ones are not opened."""
 MOST_PARTS = 1_000
+_MOST_FIELDS = 100
+"""Of a part below the top."""
+_MOST_LOOKALIKES = 500_000
+"""Lines that begin like a delimiter and are none: SQL and patches have some."""
 _MOST_BOUNDARY_BYTES = 200
 """The RFC allows 70."""
 
@@ -78,8 +82,7 @@ class _Open:
     number: str
     header: Header
     type: Parameterized
-    delimiters: re.Pattern[bytes]
-    """Its own and those of the multiparts around it; the group that matched says whose it is, its own is the first."""
+    boundary: bytes
     parts: list[Part] = field(default_factory=list)
     leaf: tuple[Header, Parameterized] | None = None
     """The part that is being read, unless that is a multipart itself."""
@@ -89,11 +92,16 @@ class _Open:
         return f"{self.number}.{number}" if self.number else number
 
 
+# Blanks behind a delimiter are of the transport (RFC 2046, section 5.1.1).
+_DELIMITER = re.compile(rb"\n--([^\r\n]{1,300}+)\r?(?=\n|\Z)")
+
+
 class _Reader:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self._stack: list[_Open] = []
-        self._boundaries: list[bytes] = []
+        self._levels: dict[bytes, int] = {}
+        self._lookalikes = 0
         self._count = 0
         self._cut = False
 
@@ -107,13 +115,33 @@ class _Reader:
         root: Part | None = None
         at = header.body
         while root is None:
-            found = self._stack[-1].delimiters.search(self._raw, max(at - 1, 0)) if self._count < MOST_PARTS else None
+            found = self._next_delimiter(max(at - 1, 0)) if self._count < MOST_PARTS else None
             if found is None:
-                self._cut = self._cut or self._count >= MOST_PARTS
+                self._cut = self._cut or self._count >= MOST_PARTS or self._lookalikes > _MOST_LOOKALIKES
                 root = self._close(0, len(self._raw))
             else:
                 root, at = self._delimit(found)
         return Tree(root, self._cut)
+
+    def _next_delimiter(self, at: int) -> re.Match[bytes] | None:
+        for found in _DELIMITER.finditer(self._raw, at):
+            if self._level_of(found) is not None:
+                return found
+            self._lookalikes += 1
+            if self._lookalikes > _MOST_LOOKALIKES:
+                break
+        return None
+
+    def _level_of(self, delimiter: re.Match[bytes]) -> int | None:
+        """Which multipart of the stack a line divides or ends; None: it is an ordinary line."""
+        line = delimiter[1].rstrip(b" \t")
+        level = self._levels.get(line)
+        return level if level is not None or not line.endswith(b"--") else self._levels.get(line[:-2])
+
+    def _is_delimiter(self, at: int) -> bool:
+        """Whether the line that begins here is a delimiter."""
+        found = _DELIMITER.match(self._raw, at - 1) if self._raw.startswith(b"--", at) else None
+        return found is not None and self._level_of(found) is not None
 
     def _delimit(self, found: re.Match[bytes]) -> tuple[Part | None, int]:
         """Go over a delimiter.
@@ -121,16 +149,15 @@ class _Reader:
         Returns:
             The whole tree, when it ends here, and where to read on.
         """
-        group = found.lastindex or 1
-        level = len(self._stack) - group
+        level = self._level_of(found) or 0
         # The line end before a delimiter belongs to it.
         end = found.start() - self._raw.startswith(b"\r\n", found.start() - 1)
         self._close(level + 1, end)
         frame = self._stack[level]
         self._end_leaf(frame, end)
-        if self._raw.startswith(b"--", found.end(group)):
+        if found[1].rstrip(b" \t") != frame.boundary:
             return self._close(level, end), found.end()
-        header = read_header(self._raw, min(found.end() + 1, len(self._raw)), frame.delimiters)
+        header = read_header(self._raw, min(found.end() + 1, len(self._raw)), self._is_delimiter, _MOST_FIELDS)
         digest = frame.type.value == "multipart/digest" and not header.first("content-type")
         kind = read_content_type(b"message/rfc822" if digest else header.first("content-type"))
         self._count += 1
@@ -142,19 +169,19 @@ class _Reader:
         return None, header.body
 
     def _opens(self, kind: Parameterized) -> bool:
-        boundary = kind.parameters.get("boundary", b"")
-        if not kind.value.startswith("multipart/") or not 0 < len(boundary) <= _MOST_BOUNDARY_BYTES:
+        if not kind.value.startswith("multipart/") or not 0 < len(_boundary(kind)) <= _MOST_BOUNDARY_BYTES:
             return False
         deep = len(self._stack) == MOST_LEVELS
         self._cut = self._cut or deep
         return not deep
 
     def _open(self, number: str, header: Header, kind: Parameterized) -> None:
-        self._boundaries.append(kind.parameters["boundary"].rstrip())
-        delimiters = b"|".join(b"(%s)" % re.escape(each) for each in reversed(self._boundaries))
-        # Blanks behind a delimiter are of the transport (RFC 2046, section 5.1.1).
-        pattern = re.compile(rb"\n--(?:%s)(?:--)?[ \t]*+\r?(?=\n|\Z)" % delimiters)
-        self._stack.append(_Open(number, header, kind, pattern))
+        self._stack.append(_Open(number, header, kind, _boundary(kind)))
+        self._number_levels()
+
+    def _number_levels(self) -> None:
+        # Where two within each other share a boundary, it is the inner one's.
+        self._levels = {frame.boundary: level for level, frame in enumerate(self._stack)}
 
     def _end_leaf(self, frame: _Open, end: int) -> None:
         if frame.leaf is not None:
@@ -170,11 +197,16 @@ class _Reader:
         """
         while len(self._stack) > level:
             frame = self._stack.pop()
-            self._boundaries.pop()
             self._end_leaf(frame, end)
             body = frame.header.body
             part = Part(frame.number, frame.header, frame.type, body, max(body, end), tuple(frame.parts))
+            self._number_levels()
             if not self._stack:
                 return part
             self._stack[-1].parts.append(part)
         return None
+
+
+def _boundary(kind: Parameterized) -> bytes:
+    """What its delimiters are made of; empty when it names none."""
+    return kind.parameters.get("boundary", b"").rstrip()

@@ -50,7 +50,8 @@ def fingerprint(mail: Mail, raw: bytes) -> str:
     digest = hashlib.sha256()
     sender = mail.sender.address if mail.sender is not None else " ".join(mail.values("from"))
     date = " ".join(mail.values("date")[:1])
-    for said in (mail.message_id, sender, date, mail.subject):
+    identity = mail.message_id or " ".join(mail.values("message-id"))
+    for said in (identity, sender, date, mail.subject):
         digest.update(said.encode("utf-8", "replace") + b"\0")
     digest.update(memoryview(raw)[read_header(raw).body : _content_end(raw)])
     return digest.hexdigest()

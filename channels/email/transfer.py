@@ -9,12 +9,11 @@ from collections.abc import Iterator
 _PIECE_BYTES = 1 << 20
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NOT_BASE64 = bytes(set(range(256)) - set(_ALPHABET) - {ord("=")})
-# `binascii` knows no blanks between `=` and the line end, and takes a carriage return alone for one.
-_BROKEN_SOFT_BREAK = re.compile(rb"=(?:[ \t]++(?=\r?\n)|(?=\r(?!\n)))")
+_BLANKS_BEHIND = re.compile(rb"=[ \t]++(?=\r?\n)")
 
 
 def decode_transfer(raw: bytes, start: int, end: int, encoding: str) -> Iterator[bytes]:
-    """Decode a part; of base64 at most a megabyte is held at a time.
+    """Decode a part; a megabyte is held at a time, or one line.
 
     Args:
         raw: A whole mail.
@@ -28,7 +27,7 @@ def decode_transfer(raw: bytes, start: int, end: int, encoding: str) -> Iterator
     if encoding == "base64":
         yield from _base64(raw, start, end)
     elif encoding == "quoted-printable":
-        yield binascii.a2b_qp(_BROKEN_SOFT_BREAK.sub(_mend, raw[start:end]))
+        yield from _quoted_printable(raw, start, end)
     else:
         yield from (raw[at : min(at + _PIECE_BYTES, end)] for at in range(start, end, _PIECE_BYTES))
 
@@ -38,8 +37,14 @@ def decode_base64(data: bytes) -> bytes:
     return b"".join(_base64(data, 0, len(data)))
 
 
-def _mend(broken: re.Match[bytes]) -> bytes:
-    return b"=" if broken[0] != b"=" else b"=3D"
+def _quoted_printable(raw: bytes, start: int, end: int) -> Iterator[bytes]:
+    at = start
+    while at < end:
+        line_end = raw.find(b"\n", min(at + _PIECE_BYTES, end), end) + 1 or end
+        # `binascii` knows no blanks between `=` and the line end, and takes a carriage return alone for one.
+        data = _BLANKS_BEHIND.sub(b"=", raw[at:line_end])
+        yield binascii.a2b_qp(data.replace(b"=\r\n", b"=\n").replace(b"=\r", b"=3D\r"))
+        at = line_end
 
 
 def _base64(raw: bytes, start: int, end: int) -> Iterator[bytes]:

@@ -1,0 +1,65 @@
+"""Raw mails with right answers: what is read out of each, and whether it is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from channels.email.automatic import why_unanswered
+from channels.email.mime import part_bytes, read_mail
+from channels.email.threads import base_subject, fingerprint, thread_root
+from tests.channels.email.eml_cases import Case, faults, load
+
+OWN = frozenset({"bot@example.test"})
+# What is right about their text is what is left of HTML and quotes, which is another step's work.
+LATER = {"b03-html-outlook", "b19-html-hidden-order", "h19-huge-quote"}
+CASES = load("abefghijklnp")
+
+
+def reading(raw: bytes) -> dict[str, Any]:
+    """What is made of a mail, as the cases name it."""
+    mail = read_mail(raw)
+    reason = why_unanswered(mail, OWN)
+    return {
+        "ignore": reason is not None,
+        "reason": reason,
+        "from": mail.sender.address if mail.sender else None,
+        "from_name": mail.sender.name if mail.sender else "",
+        "to": [box.address for box in mail.to],
+        "cc": [box.address for box in mail.cc],
+        "text": "\n\n".join(body.text.strip("\n") for body in mail.bodies),
+        "flowed": any(body.flowed and body.delsp for body in mail.bodies),
+        "subject": mail.subject,
+        "base_subject": base_subject(mail.subject),
+        "message_id": mail.message_id,
+        "in_reply_to": mail.in_reply_to,
+        "references": list(mail.references),
+        "thread_root": thread_root(mail),
+        "sent_at": mail.sent_at.isoformat() if mail.sent_at else None,
+        "attachments": [{"name": file.name, "type": file.mime} for file in mail.files],
+        "paths": [file.path for file in mail.files],
+        "named": list(mail.named),
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_mail_is_read_as_it_is_meant(case: Case) -> None:
+    """Characters, structure, names, ids, and whether a person may have written it."""
+    got = reading(case.raw)
+    assert faults(case.want, {**got, "text": None if case.id in LATER else got["text"]}) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_what_is_listed_as_a_file_can_be_fetched(case: Case) -> None:
+    """By its number, in the size that was said."""
+    for file in read_mail(case.raw).files:
+        content = part_bytes(case.raw, file.path, file.size)
+        assert content is not None
+        assert len(content) == file.size
+
+
+def test_no_two_mails_of_the_cases_are_taken_for_one() -> None:
+    """Neither two without an id, nor two with the same one."""
+    prints = {fingerprint(read_mail(case.raw), case.raw) for case in CASES}
+    assert len(prints) == len(CASES)
