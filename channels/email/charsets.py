@@ -84,7 +84,12 @@ def codec_of(label: str) -> str | None:
 
 
 def decode_text(data: bytes, label: str = "") -> str:
-    """Decode bytes by the charset that a mail names; without NUL and byte order marks at the beginning.
+    """Decode bytes for reading: as `decode_exactly`, without NUL and without a byte order mark at the beginning."""
+    return decode_exactly(data, label).replace("\0", "").removeprefix(_BYTE_ORDER_MARK)
+
+
+def decode_exactly(data: bytes, label: str = "") -> str:
+    """Decode bytes by the charset that a mail names.
 
     Where the name is missing, unknown, or cannot be true: UTF-8 when the bytes are valid UTF-8, else what was named as
     far as it goes, else windows-1252.
@@ -97,7 +102,7 @@ def decode_text(data: bytes, label: str = "") -> str:
         text = _nearly(data, codec)
     if codec in {"utf_7", "utf_16", "utf_32"}:  # the only ones that give halves of characters
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "").removeprefix(_BYTE_ORDER_MARK)
+    return text
 
 
 def declared_in_html(data: bytes) -> str:

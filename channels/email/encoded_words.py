@@ -7,7 +7,7 @@ import re
 from itertools import groupby
 
 from channels._text.clean import clean
-from channels.email.charsets import decode_text
+from channels.email.charsets import decode_exactly, decode_text
 from channels.email.transfer import decode_base64
 
 # Blanks within a word, and a word without a blank around it, are against the RFC and common.
@@ -15,8 +15,11 @@ _WORD = re.compile(r"=\?([^?\s=]{1,60})\?([BbQq])\?([^?]*)\?=")
 
 
 def header_text(value: bytes) -> str:
-    """A field's value as text, encoded words left as they are; raw bytes are UTF-8 (RFC 6532) or windows-1252."""
-    return decode_text(value)
+    """A field's value as text, encoded words left as they are; raw bytes are UTF-8 (RFC 6532) or windows-1252.
+
+    Nothing is left out: an address with a NUL in it must not become another one.
+    """
+    return decode_exactly(value)
 
 
 def decode_words(text: str) -> str:

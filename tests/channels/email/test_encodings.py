@@ -17,7 +17,7 @@ from channels.email.encoded_words import decode_words, one_line
 from channels.email.parameters import read_content_type, read_disposition
 from channels.email.transfer import decode_base64, decode_transfer
 
-TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp", "Zs")), min_size=1)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")), min_size=1)
 LABELS = st.one_of(
     st.text(max_size=20),
     st.sampled_from(

@@ -22,6 +22,7 @@ def check_limits(raw: bytes, mail: Mail) -> None:
     """What holds of every mail: it is no larger than its bytes, all of it can be stored and shown on a line."""
     lines = [mail.subject, *(file.name for file in mail.files), *(box.name for box in (*mail.to, *mail.cc))]
     assert not any(character in line for line in lines for character in "\r\n\t\0\u202e")
+    assert not any("\0" in body.text for body in mail.bodies)
     for text in (*lines, *(value for _, value in mail.fields), *(body.text for body in mail.bodies)):
         text.encode()
     assert sum(len(body.text) for body in mail.bodies) <= min(len(raw), MOST_TEXT_BYTES)
