@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.settings import Duration, Secret, Section, Size, Text, Texts, WebAddress
@@ -94,7 +94,12 @@ class EmailSettings(ChannelSettings):
     trusted_authserv: Texts = Field(
         default=(),
         description="Whose Authentication-Results count: the ids that your own mail server writes; zerobot doctor "
-        "shows those of your last mails.",
+        "shows those of your last mails. *.example.com names all below example.com.",
+    )
+    trusted_relays: Texts = Field(
+        default=(),
+        description="The addresses or networks from which your own servers hand mail to one another, such as "
+        "10.1.0.0/16: for a server whose results stand below several Received fields of its own.",
     )
     trust_submitted: bool = Field(
         default=False,
@@ -124,6 +129,16 @@ class EmailSettings(ChannelSettings):
     def account(self) -> str:
         """Who logs in."""
         return self.username or self.address
+
+    @field_validator("trusted_relays")
+    @classmethod
+    def _networks(cls, relays: tuple[str, ...]) -> tuple[str, ...]:
+        for relay in relays:
+            try:
+                ip_network(relay)
+            except ValueError:
+                raise ValueError(f'{relay!r} is no address and no network; write "10.1.2.3" or "10.1.0.0/16"') from None
+        return relays
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
