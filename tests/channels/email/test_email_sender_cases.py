@@ -1,0 +1,55 @@
+"""Who sent it: mails with known right answers, from their headers to who may talk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from channels.email.authenticity import Proof, ProofRules, prove
+from channels.email.dkim_check import signature_check
+from tests.channels.email.headers import mail_of
+from tests.channels.email.signed import MAIL, Dns, record, sign
+from tests.channels.security_cases import cases
+from zerobot.testing.clock import ManualClock
+
+ELSEWHERE = {"I073": "what is not answered, whoever wrote it, is the business of the loop guard"}
+CASES = [case for case in cases("senders", "email") if case["id"] not in ELSEWHERE]
+
+
+def values(said: str | list[str]) -> list[str]:
+    """A field's values, topmost first."""
+    return [said] if isinstance(said, str) else said
+
+
+def header_of(event: dict[str, Any]) -> str:
+    """The header that a case tells."""
+    fields = [(name, value) for name in event if name != "dkim" for value in values(event[name])]
+    return "".join(f"{name}: {value}\n" for name, value in sorted(fields, key=lambda field: field[0] == "From"))
+
+
+def signed(header: str, facts: dict[str, Any]) -> bytes:
+    """A mail with this header and a signature as a case tells it; each domain has a key."""
+    mail = header.replace("\n", "\r\n").encode() + MAIL[MAIL.index(b"To:") :]
+    return sign(mail, facts["h"].split(":"), d=facts["d"])
+
+
+async def proof_of(case: dict[str, Any]) -> Proof:
+    """What is proved of a case."""
+    event, header = case["event"], header_of(case["event"])
+    dns = Dns({f"s1._domainkey.{event['dkim']['d']}": record()} if "dkim" in event else {})
+    rules = ProofRules(
+        method=case.get("verify_sender", "authentication-results"), own_domain="bots.test", trusted=("mx.good.test",)
+    )
+    raw = signed(header, event["dkim"]) if "dkim" in event else header.encode()
+    return await prove(mail_of(header), raw, rules, signature_check(ManualClock(), dns.lookup))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
+async def test_a_mail_counts_for_who_is_proved_to_have_written_it(case: dict[str, Any]) -> None:
+    """By the receiving server's results or a signature; else for nobody."""
+    address = (await proof_of(case)).address
+    allowed = address is not None and {address, f"@{address.rpartition('@')[2]}"} & set(case["allowed_users"])
+    assert ("accept" if allowed else "refuse") in case["accept"]
+    if address is not None and "identity" in case:
+        assert f"email:{address}" == case["identity"]
