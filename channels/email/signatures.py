@@ -31,6 +31,7 @@ _DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_]
 _SELECTOR = re.compile(r"(?=.{1,253}\Z)[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_][a-z0-9_-]{0,62})*", re.ASCII)
 _LARGEST_KEY = 1_500
 """Bytes of a key's record: one of 4,096 bits has some 800. Arithmetic with much larger ones would take long."""
+_PRINTED = re.compile(rb"[\t\r\n -~]*")
 _SECONDS = re.compile(r"\d{1,12}", re.ASCII)
 _ONCE = ("from", "subject", "date", "to", "cc", "reply-to", "message-id", "in-reply-to", "references", "mime-version")
 _FORM = ("content-type", "content-transfer-encoding")
@@ -158,10 +159,9 @@ def read_tags(value: bytes) -> dict[str, str] | None:
     Returns:
         None: it is not of that form, or a tag comes twice.
     """
-    try:
-        parts = value.decode("ascii").split(";")
-    except UnicodeDecodeError:
+    if not _PRINTED.fullmatch(value):
         return None
+    parts = value.decode("ascii").split(";")
     if not parts[-1].strip():
         parts.pop()
     tags: dict[str, str] = {}
