@@ -12,8 +12,8 @@ import dkim  # type: ignore[import-untyped]
 from dkim.canonicalization import CanonicalizationPolicy  # type: ignore[import-untyped]
 from dkim.crypto import parse_pem_private_key  # type: ignore[import-untyped]
 
-from channels.email.authenticity import SignatureFinding
-from channels.email.dkim_check import LookupFailedError, signature_check
+from channels.email.proof.authenticity import SignatureFinding
+from channels.email.proof.dkim_check import LookupFailedError, signature_check
 from zerobot.testing.clock import ManualClock
 
 KEYS = Path(__file__).parents[2] / "cases" / "dkim"

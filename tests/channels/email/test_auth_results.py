@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.auth_results import AuthResults, MethodResult, read_results
+from channels.email.proof.auth_results import AuthResults, MethodResult, read_results
 
 
 def one(text: str) -> MethodResult:

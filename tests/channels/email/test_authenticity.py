@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.authenticity import ProofRules, prove_by_results
 from channels.email.mail import Mail
+from channels.email.proof.authenticity import ProofRules, prove_by_results
 from tests.channels.email import layouts
 from tests.channels.email.headers import mail_of
 

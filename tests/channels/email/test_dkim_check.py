@@ -10,10 +10,10 @@ from dkim.canonicalization import CanonicalizationPolicy  # type: ignore[import-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channels.email.authenticity import ProofRules, SignatureFinding, prove
-from channels.email.body_hash import body_hash
-from channels.email.dkim_check import signature_check
-from channels.email.signatures import HEADER_BYTES, candidates
+from channels.email.proof.authenticity import ProofRules, SignatureFinding, prove
+from channels.email.proof.body_hash import body_hash
+from channels.email.proof.dkim_check import signature_check
+from channels.email.proof.signatures import HEADER_BYTES, candidates
 from tests.channels.email.headers import mail_of
 from tests.channels.email.signed import KEYS, MAIL, SIGNED, Dns, checked, record, sign
 from zerobot.testing.clock import START, ManualClock

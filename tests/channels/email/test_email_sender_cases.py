@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from channels.email.authenticity import Proof, ProofRules, prove
-from channels.email.dkim_check import signature_check
+from channels.email.proof.authenticity import Proof, ProofRules, prove
+from channels.email.proof.dkim_check import signature_check
 from tests.channels.email.headers import mail_of
 from tests.channels.email.signed import MAIL, Dns, record, sign
 from tests.channels.security_cases import cases

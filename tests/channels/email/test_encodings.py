@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.charsets import codec_of, declared_in_html, decode_text
-from channels.email.encoded_words import decode_words, one_line
-from channels.email.parameters import read_content_type, read_disposition
-from channels.email.transfer import decode_base64, decode_transfer
+from channels.email.reading.charsets import codec_of, declared_in_html, decode_text
+from channels.email.reading.encoded_words import decode_words, one_line
+from channels.email.reading.parameters import read_content_type, read_disposition
+from channels.email.reading.transfer import decode_base64, decode_transfer
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp", "Zs")), min_size=1)
 LABELS = st.one_of(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from channels.email.automatic import why_unanswered
-from channels.email.mime import part_bytes, read_mail
-from channels.email.threads import base_subject, fingerprint, thread_root
+from channels.email.reading.automatic import why_unanswered
+from channels.email.reading.mime import part_bytes, read_mail
+from channels.email.reading.threads import base_subject, fingerprint, thread_root
 from tests.channels.email.eml_cases import Case, faults, load
 
 OWN = frozenset({"bot@example.test"})

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from channels.email.authenticity import ProofRules
-from channels.email.domains import is_trusted, may_sign_for
+from channels.email.proof.authenticity import ProofRules
+from channels.email.proof.domains import is_trusted, may_sign_for
 from channels.email.settings import EmailSettings
 
 TABLE: dict[str, Any] = {

@@ -14,7 +14,7 @@ import dns.rrset
 import pytest
 from dns.asyncresolver import Resolver
 
-from channels.email.dkim_check import LookupFailedError, TxtLookup, txt_lookup
+from channels.email.proof.dkim_check import LookupFailedError, TxtLookup, txt_lookup
 
 ZONE = {
     "s1._domainkey.good.test.": ['"v=DKIM1; k=rsa; " "p=AAAA"'],

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from channels.email.domains import may_sign_for
+from channels.email.proof.domains import may_sign_for
 
 HEADER_BYTES = 131_072
 """A longer header is not checked; the headers of mails that have come far have some 30,000."""

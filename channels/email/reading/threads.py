@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from channels.email.fields import read_header
 from channels.email.mail import Mail
+from channels.email.reading.fields import read_header
 
 # How mail programs mark answers and forwards in their languages. Those of a single letter (Italian) are left out: a
 # subject may well begin like that.

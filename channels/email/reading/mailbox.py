@@ -11,9 +11,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from channels.email.comments import without_comments
-from channels.email.encoded_words import decode_words, one_line
 from channels.email.mail import Mailbox
+from channels.email.reading.comments import without_comments
+from channels.email.reading.encoded_words import decode_words, one_line
 
 MOST_MAILBOXES = 200
 _MOST_PIECES = 1_000

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Literal, Self
 
-from channels.email.auth_results import AuthResults, MethodResult, read_results
-from channels.email.domains import domain_of, is_trusted, may_sign_for
 from channels.email.mail import Mail
+from channels.email.proof.auth_results import AuthResults, MethodResult, read_results
+from channels.email.proof.domains import domain_of, is_trusted, may_sign_for
+from channels.email.proof.trace import Hop, Network, Trace, trace_of
 from channels.email.settings import EmailSettings
-from channels.email.trace import Hop, Network, Trace, trace_of
 
 _PLAIN, _CHAINED = "authentication-results", "arc-authentication-results"
 _NO_POLICY = frozenset({"none", "temperror", "permerror", "bestguesspass"})

@@ -12,9 +12,9 @@ import dns.exception
 import dns.resolver
 from dns.asyncresolver import Resolver
 
-from channels.email.authenticity import SignatureCheck, SignatureFinding
-from channels.email.body_hash import body_hash
-from channels.email.signatures import Signature, candidates, key_fault, split_mail
+from channels.email.proof.authenticity import SignatureCheck, SignatureFinding
+from channels.email.proof.body_hash import body_hash
+from channels.email.proof.signatures import Signature, candidates, key_fault, split_mail
 from zerobot.core.clock import Clock
 
 TxtLookup = Callable[[str], Awaitable[bytes]]

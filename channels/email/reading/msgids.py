@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from channels.email.comments import without_comments
+from channels.email.reading.comments import without_comments
 
 MOST_REFERENCES = 100
 _MOST_ID_CHARACTERS = 500

@@ -6,9 +6,9 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Literal
 
-from channels.email.comments import without_comments
 from channels.email.mail import Mail
-from channels.email.parameters import Parameterized, read_content_type
+from channels.email.reading.comments import without_comments
+from channels.email.reading.parameters import Parameterized, read_content_type
 
 Reason = Literal[
     "auto_generated",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from channels.email.content import read_content
-from channels.email.encoded_words import decode_words, header_text, one_line
 from channels.email.mail import Mail
-from channels.email.mailbox import mailboxes, one_mailbox
-from channels.email.msgids import ids_in, references_in
-from channels.email.parts import read_tree
-from channels.email.transfer import decode_transfer
+from channels.email.reading.content import read_content
+from channels.email.reading.encoded_words import decode_words, header_text, one_line
+from channels.email.reading.mailbox import mailboxes, one_mailbox
+from channels.email.reading.msgids import ids_in, references_in
+from channels.email.reading.parts import read_tree
+from channels.email.reading.transfer import decode_transfer
 
 MOST_SUBJECT_CHARACTERS = 1_000
 _MOST_DATE_CHARACTERS = 100

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from channels.email.charsets import decode_text
-from channels.email.encoded_words import decode_words, header_text, one_line
+from channels.email.reading.charsets import decode_text
+from channels.email.reading.encoded_words import decode_words, header_text, one_line
 
 MOST_PARAMETERS = 100
 _MOST_BYTES = 20_000

@@ -7,8 +7,8 @@ import re
 from itertools import groupby
 
 from channels._text.clean import clean
-from channels.email.charsets import decode_exactly, decode_text
-from channels.email.transfer import decode_base64
+from channels.email.reading.charsets import decode_exactly, decode_text
+from channels.email.reading.transfer import decode_base64
 
 # Blanks within a word, and a word without a blank around it, are against the RFC and common.
 _WORD = re.compile(r"=\?([^?\s=]{1,60})\?([BbQq])\?([^?]*)\?=")

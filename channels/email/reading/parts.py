@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from channels.email.fields import Header, read_header
-from channels.email.parameters import Parameterized, read_content_type, read_disposition
+from channels.email.reading.fields import Header, read_header
+from channels.email.reading.parameters import Parameterized, read_content_type, read_disposition
 
 MOST_LEVELS = 50
 """Of multiparts within each other; deeper ones are not opened."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from channels.email.charsets import declared_in_html, decode_text
 from channels.email.mail import Body, MailFile
-from channels.email.parts import MOST_LEVELS, Part
-from channels.email.pgp import unarmour
-from channels.email.transfer import decode_transfer
+from channels.email.reading.charsets import declared_in_html, decode_text
+from channels.email.reading.parts import MOST_LEVELS, Part
+from channels.email.reading.pgp import unarmour
+from channels.email.reading.transfer import decode_transfer
 
 MOST_FILES = 100
 MOST_TEXT_BYTES = 5_000_000
