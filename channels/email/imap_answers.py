@@ -15,9 +15,10 @@ from channels.email.imap_names import decode_name
 
 Lines = Sequence[bytes | bytearray]
 MAX_UID = 2**32 - 1
+BEGINS_MAIL = re.compile(rb"(?:\* )?\d+ FETCH \(", re.IGNORECASE)
+"""How the answer about one mail begins."""
 
 _CODE = re.compile(r"\s*\[([^\]\s]+)(?: ([^\]]*))?\]")
-_FETCH = re.compile(rb"(?:\* )?\d+ FETCH \(", re.IGNORECASE)
 # A quoted string, a parenthesis, or an atom, perhaps with a section behind it: BODY[HEADER.FIELDS (TO)]<0>.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[()]|[^\s()"\[]+(?:\[[^\]]*\](?:<\d+>)?)?')
 _LISTED = re.compile(rb'(?:LIST )?\(([^)]*)\) (?:NIL|"(?:[^"\\]|\\.)*") ?(.*)', re.IGNORECASE | re.DOTALL)
@@ -105,7 +106,7 @@ def entries_of(lines: Lines) -> Iterator[Entry]:
             # In the place of its announcement, {SIZE}.
             tokens[-1:] = [line]
             continue
-        begins = _FETCH.match(line)
+        begins = BEGINS_MAIL.match(line)
         if begins:
             yield from _entry(tokens)
             tokens = []

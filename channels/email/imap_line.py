@@ -13,7 +13,7 @@ import aioimaplib  # type: ignore[import-untyped]
 
 from channels.email.imap_answers import Lines, capabilities_of, code_of, told
 from channels.email.imap_errors import ImapLostError, ImapNoError, ImapUntrustedError
-from channels.email.imap_protocol import MAX_ANSWER, Idle, Protocol
+from channels.email.imap_protocol import MAX_ANSWER, Fetch, Idle, Protocol, nothing
 from channels.email.settings import Security
 from channels.email.starttls import start_tls
 from zerobot.core.clock import Clock
@@ -116,7 +116,7 @@ class ImapLine:
             async with self._within(seconds or self.patience.answer, room + sent):
                 protocol.room, protocol.replies = room, list(replies)
                 if name == "FETCH":
-                    made = aioimaplib.FetchCommand(protocol.new_tag(), *words, prefix=prefix, loop=protocol.loop)
+                    made = Fetch(protocol, *words, prefix=prefix)
                 else:
                     answers_as = "FETCH" if name == "STORE" else None
                     made = aioimaplib.Command(
@@ -245,7 +245,7 @@ class ImapLine:
                 try:
                     yield
                 finally:
-                    protocol.sign = _nothing
+                    protocol.sign = nothing
         except TimeoutError as error:
             protocol.drop("no answer in time")
             raise self._loss() from error
@@ -266,7 +266,3 @@ class ImapLine:
 
     async def _waits_for_news(self) -> None:
         await self._protocol.news.wait()
-
-
-def _nothing() -> None:
-    """Nobody waits."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import aioimaplib  # type: ignore[import-untyped]
 
-from channels.email.imap_answers import told
+from channels.email.imap_answers import BEGINS_MAIL, told
 
 # At debug it writes passwords, tokens and mails; at info the lines that it cannot place.
 logging.getLogger("aioimaplib.aioimaplib").setLevel(logging.WARNING)
@@ -42,7 +42,7 @@ class Protocol(aioimaplib.IMAP4ClientProtocol):  # type: ignore[misc]
         """Bytes that the server may still send."""
         self.replies: list[bytes] = []
         """What it is sent when it asks for more, in this order."""
-        self.sign: Callable[[], None] = _nothing
+        self.sign: Callable[[], None] = nothing
         """Called at each sign of life, and when the connection is lost."""
         self.ends_plain = False
         """Whether the command that is out is the last one in plain text (STARTTLS)."""
@@ -136,7 +136,26 @@ class Idle(aioimaplib.IdleCommand):  # type: ignore[misc]
         self.begun.set()
 
 
-def _nothing() -> None:
+class Fetch(aioimaplib.FetchCommand):  # type: ignore[misc]
+    """FETCH that knows whether a mail's answer goes on, where the library reads all lines so far again at each line."""
+
+    def __init__(self, protocol: Protocol, *words: str, prefix: str) -> None:
+        super().__init__(protocol.new_tag(), *words, prefix=prefix, loop=protocol.loop)
+        self._open = 0
+
+    def append_to_resp(self, line: bytes | bytearray, result: str = "Pending") -> None:
+        """Take a line, or a literal."""
+        super().append_to_resp(line, result)
+        if isinstance(line, bytes):
+            begins = BEGINS_MAIL.match(line) is not None
+            self._open = (0 if begins else self._open) + line.count(b"(") - line.count(b")")
+
+    def wait_data(self) -> bool:
+        """Whether the next line belongs to the same mail."""
+        return self._open != 0
+
+
+def nothing() -> None:
     """Nobody waits."""
 
 

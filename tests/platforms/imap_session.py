@@ -298,6 +298,8 @@ class Session:
             line = await self.reader.readline()
         finally:
             self.idling = False
+        if not line:
+            raise ConnectionResetError
         if line.upper() != b"DONE\r\n":
             raise GrammarError(f"{line!r} while it idles")
         for happen in self.server.before.pop("DONE", []):
@@ -315,8 +317,10 @@ class Session:
         if not isinstance(items, list):
             raise GrammarError("no list of items")
         answer = bytearray()
-        for mail in folder.by_uids(word):
-            number = folder.mails.index(mail) + 1
+        wanted = {mail.uid for mail in folder.by_uids(word)}
+        for number, mail in enumerate(folder.mails, 1):
+            if mail.uid not in wanted:
+                continue
             answer += b"* %d FETCH (%s)\r\n" % (number, b" ".join(fetched(mail, items)))
         if self.server.cut_fetches_after is not None:
             await self.write(bytes(answer[: self.server.cut_fetches_after]))

@@ -60,8 +60,9 @@ class Mailbox:
 
     def by_uids(self, word: Word) -> list[StoredMail]:
         """The mails of a set of UIDs."""
-        ranges = list(numbers(word, max((mail.uid for mail in self.mails), default=0)))
-        return [mail for mail in self.mails if any(mail.uid in each for each in ranges)]
+        last = max((mail.uid for mail in self.mails), default=0)
+        wanted = {uid for each in numbers(word, last) for uid in range(each.start, min(each.stop, last + 1))}
+        return [mail for mail in self.mails if mail.uid in wanted]
 
     def search(self, words: list[Word]) -> list[StoredMail]:
         """The mails that a search finds. It knows the keys that are asked for and no more."""
@@ -69,8 +70,8 @@ class Mailbox:
         while rest:
             key = str(rest.pop(0)).upper()
             if key == "UID":
-                wanted = self.by_uids(rest.pop(0))
-                found = [mail for mail in found if mail in wanted]
+                wanted = {mail.uid for mail in self.by_uids(rest.pop(0))}
+                found = [mail for mail in found if mail.uid in wanted]
             elif key == "UNSEEN":
                 found = [mail for mail in found if "\\Seen" not in mail.flags]
             elif key == "HEADER":

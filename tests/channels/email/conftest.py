@@ -1,0 +1,20 @@
+"""What the tests of the e-mail channel share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.channels.email.mailroom import make_certificates
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `ca.pem`, what it has signed (`localhost.pem`, `elsewhere.pem`), and `other.pem`, a stranger's."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("certificates")
+    make_certificates(folder)
+    return folder
