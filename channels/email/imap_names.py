@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from base64 import b64decode, b64encode
 
@@ -20,10 +21,11 @@ def decode_name(name: str) -> str:
     Raises:
         ValueError: It is no modified UTF-7; the folder cannot be asked for by what we would make of it.
     """
-    plain = _SHIFTED.sub(_unshift, name)
-    if name.upper() != "INBOX" and encode_name(plain) != name:
-        raise ValueError(f"no name of a folder: {name!r}")
-    return plain
+    with contextlib.suppress(ValueError):
+        plain = _SHIFTED.sub(_unshift, name)
+        if name.upper() == "INBOX" or encode_name(plain) == name:
+            return plain
+    raise ValueError(f"no name of a folder: {name!r}")
 
 
 def quoted(text: str) -> str:

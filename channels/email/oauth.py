@@ -17,6 +17,7 @@ from zerobot.core.errors import ChannelFaultError, ZerobotError
 EARLY_SECONDS = 120.0
 """A token is replaced so long before it expires: a login, or the sending of a mail, fits in between."""
 _ASSUMED_SECONDS = 3600.0  # Where `expires_in` is missing, an hour is what the large providers give.
+_LONGEST_SECONDS = 86_400.0
 _ANSWER_SECONDS = 30.0
 _LONGEST_ANSWER = 64 * 1024
 _KEY = "oauth2"
@@ -97,15 +98,12 @@ class AccessTokens:
         refresh_token = await self._kept()
         answer = await self._asked(refresh_token)
         text = answer.get("access_token")
-        if not isinstance(text, str) or not text.isascii() or not text.isprintable():
+        if not isinstance(text, str) or not text or not text.isascii() or not text.isprintable():
             raise TokenError("the token endpoint's answer has no access token")
         newer = answer.get("refresh_token")
         if isinstance(newer, str) and newer and newer != refresh_token:
             await self._services.state.set(_KEY, json.dumps({"of": self._digest(), "token": newer}))
-        try:
-            lasts = float(str(answer.get("expires_in", _ASSUMED_SECONDS)))
-        except ValueError:
-            lasts = _ASSUMED_SECONDS
+        lasts = _lifetime(answer.get("expires_in"))
         return _Token(text, now + max(lasts - EARLY_SECONDS, lasts / 2))
 
     async def _asked(self, refresh_token: str) -> dict[str, object]:
@@ -155,6 +153,15 @@ class AccessTokens:
 
     def _digest(self) -> str:
         return hashlib.sha256(self._settings.refresh_token.get_secret_value().encode()).hexdigest()
+
+
+def _lifetime(value: object) -> float:
+    """Seconds that a token is good; what says nothing of it counts as an hour."""
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        return _ASSUMED_SECONDS
+    return min(seconds, _LONGEST_SECONDS) if seconds > 0 else _ASSUMED_SECONDS
 
 
 def xoauth2(user: str, token: str) -> bytes:

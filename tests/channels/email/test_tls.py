@@ -63,7 +63,7 @@ async def test_a_stranger_or_the_wrong_host_is_not_spoken_to(
 async def test_an_old_tls_is_refused(certificates: Path, trust: ssl.SSLContext) -> None:
     """TLS 1.2 is the least (RFC 8996)."""
     context = server_context(certificates / "localhost.pem")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
     async with ImapServer(context, implicit=True) as server:
         with pytest.raises(ImapLostError):
