@@ -167,7 +167,10 @@ class ImapLine:
             ImapLostError: As for every command; a server that does not answer the end of IDLE hangs.
         """
         async with self._turn:
+            self._check()
             protocol = self._protocol
+            if protocol.news.is_set():
+                return
             command = Idle(protocol)
             # Not by `execute`, which would need a task of its own: IDLE has an end and is told when.
             async with self._within(self.patience.answer):

@@ -115,7 +115,8 @@ class Protocol(aioimaplib.IMAP4ClientProtocol):  # type: ignore[misc]
         elif command is not None:
             command.append_to_resp(line)
             # A refused XOAUTH2 wants an empty line before it says no.
-            self.transport.write((self.replies.pop(0) if self.replies else b"") + b"\r\n")
+            self.transport.write(self.replies.pop(0) if self.replies else b"")
+            self.transport.write(b"\r\n")
 
 
 class Idle(aioimaplib.IdleCommand):  # type: ignore[misc]

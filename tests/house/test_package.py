@@ -19,6 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 HEAVY = (
     *("aiohttp", "aiosqlite", "discord", "dkim", "dns", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit"),
     *("pypdf", "rich", "selectolax", "slack_sdk", "striprtf", "telegram", "tomlkit"),
+    *("aiohttp", "aioimaplib", "aiosqlite", "discord", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit", "rich"),
+    *("pypdf", "selectolax", "slack_sdk", "striprtf", "telegram", "tomlkit"),
 )
 
 channels = tuple(entry_points(group="zerobot.channels"))
