@@ -17,10 +17,8 @@ from zerobot.core.provider_kind import ProviderKind
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HEAVY = (
-    *("aiohttp", "aiosqlite", "discord", "dkim", "dns", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit"),
-    *("pypdf", "rich", "selectolax", "slack_sdk", "striprtf", "telegram", "tomlkit"),
-    *("aiohttp", "aioimaplib", "aiosqlite", "discord", "httpcore", "httpx", "idna", "markdown_it", "prompt_toolkit", "rich"),
-    *("pypdf", "selectolax", "slack_sdk", "striprtf", "telegram", "tomlkit"),
+    *("aiohttp", "aioimaplib", "aiosmtplib", "aiosqlite", "discord", "dkim", "dns", "httpcore", "httpx", "idna"),
+    *("markdown_it", "prompt_toolkit", "pypdf", "rich", "selectolax", "slack_sdk", "striprtf", "telegram", "tomlkit"),
 )
 
 channels = tuple(entry_points(group="zerobot.channels"))
