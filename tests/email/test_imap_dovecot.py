@@ -13,10 +13,10 @@ from typing import Self
 
 import pytest
 
-from channels.email.idle import wait_for_mail
-from channels.email.imap import Imap
-from channels.email.imap_errors import ImapLostError, ImapRefusedError, ImapUntrustedError
-from channels.email.imap_line import Endpoint, Patience
+from channels.email.imap.errors import ImapLostError, ImapRefusedError, ImapUntrustedError
+from channels.email.imap.idle import wait_for_mail
+from channels.email.imap.line import Endpoint, Patience
+from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from channels.email.tls import make_context
 from tests.channels.email.mailroom import mail

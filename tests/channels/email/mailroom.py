@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from channels.email.imap import Imap
-from channels.email.imap_line import Endpoint, Patience
+from channels.email.imap.line import Endpoint, Patience
+from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 

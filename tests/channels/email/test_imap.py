@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from channels.email.imap import LONGEST_HEADER, PIECE, Imap, RawMail
-from channels.email.imap_errors import ImapLostError, ImapNoError, ImapRefusedError
-from channels.email.mailbox import open_mailbox
+from channels.email.imap.entry import open_mailbox
+from channels.email.imap.errors import ImapLostError, ImapNoError, ImapRefusedError
+from channels.email.imap.mailbox import LONGEST_HEADER, PIECE, Imap, RawMail
 from channels.email.settings import EmailSettings
 from tests.channels.email.mailroom import LONG, SHORT, endpoint, logged_in, mail
 from tests.platforms.imap_server import PASSWORD, TOKEN, USER, ImapServer

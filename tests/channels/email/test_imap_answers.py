@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.imap_answers import (
+from channels.email.imap.answers import (
     appended_uid,
     capabilities_of,
     code_of,
@@ -16,7 +16,7 @@ from channels.email.imap_answers import (
     special_folders,
     told,
 )
-from channels.email.imap_names import decode_name, encode_name, quoted
+from channels.email.imap.names import decode_name, encode_name, quoted
 
 PIECES = [
     b"1 FETCH (",

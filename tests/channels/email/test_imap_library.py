@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from channels.email.idle import wait_for_mail
-from channels.email.imap import HEADERS_AT_ONCE, SIZES_AT_ONCE, Imap, RawMail
-from channels.email.imap_errors import ImapError, ImapLostError, ImapNoError
-from channels.email.imap_line import Patience
-from channels.email.imap_protocol import MAX_ANSWER
+from channels.email.imap.errors import ImapError, ImapLostError, ImapNoError
+from channels.email.imap.idle import wait_for_mail
+from channels.email.imap.line import Patience
+from channels.email.imap.mailbox import HEADERS_AT_ONCE, SIZES_AT_ONCE, Imap, RawMail
+from channels.email.imap.protocol import MAX_ANSWER
 from tests.channels.email.mailroom import LONG, SHORT, endpoint, logged_in, mail
 from tests.platforms.imap_server import PASSWORD, TOKEN, USER, ImapServer
 from zerobot.testing.clock import ManualClock

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from aiohttp import web
 
-from channels.email.imap_errors import ImapLostError
-from channels.email.mailbox import open_mailbox
+from channels.email.imap.entry import open_mailbox
+from channels.email.imap.errors import ImapLostError
 from channels.email.oauth import EARLY_SECONDS, AccessTokens, TokenError, xoauth2
 from channels.email.settings import EmailSettings, OAuth2Settings
 from tests.channels.email.mailroom import LONG, endpoint

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from channels.email.imap import Imap
-from channels.email.imap_errors import ImapLostError, ImapNoError, ImapUntrustedError
+from channels.email.imap.errors import ImapLostError, ImapNoError, ImapUntrustedError
+from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from channels.email.tls import make_context
 from tests.channels.email.mailroom import LONG, SHORT, endpoint, server_context

@@ -14,7 +14,7 @@ from typing import Any
 
 import aioimaplib  # type: ignore[import-untyped]
 
-from channels.email.imap_answers import BEGINS_MAIL, told
+from channels.email.imap.answers import BEGINS_MAIL, told
 
 # At debug it writes passwords, tokens and mails; at info the lines that it cannot place.
 logging.getLogger("aioimaplib.aioimaplib").setLevel(logging.WARNING)

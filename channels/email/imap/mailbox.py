@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from channels.email.imap_answers import (
+from channels.email.imap.answers import (
     MAX_UID,
     Entry,
     Folder,
@@ -17,9 +17,9 @@ from channels.email.imap_answers import (
     found_by,
     special_folders,
 )
-from channels.email.imap_errors import ImapLostError, ImapNoError, ImapRefusedError
-from channels.email.imap_line import Endpoint, ImapLine, Patience
-from channels.email.imap_names import encode_name, quoted
+from channels.email.imap.errors import ImapLostError, ImapNoError, ImapRefusedError
+from channels.email.imap.line import Endpoint, ImapLine, Patience
+from channels.email.imap.names import encode_name, quoted
 from channels.email.oauth import xoauth2
 from zerobot.core.clock import Clock
 

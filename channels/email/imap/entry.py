@@ -5,9 +5,9 @@ from __future__ import annotations
 import ssl
 from importlib.metadata import version
 
-from channels.email.imap import Imap
-from channels.email.imap_errors import ImapLostError, ImapNoError, ImapRefusedError
-from channels.email.imap_line import Endpoint, Patience
+from channels.email.imap.errors import ImapLostError, ImapNoError, ImapRefusedError
+from channels.email.imap.line import Endpoint, Patience
+from channels.email.imap.mailbox import Imap
 from channels.email.oauth import AccessTokens, TokenError
 from channels.email.settings import EmailSettings
 from zerobot.core.errors import ChannelFaultError

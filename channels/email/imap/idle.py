@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from channels.email.imap import Imap
-from channels.email.imap_errors import ImapNoError
+from channels.email.imap.errors import ImapNoError
+from channels.email.imap.mailbox import Imap
 from zerobot.core.clock import Clock
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import aioimaplib  # type: ignore[import-untyped]
 
-from channels.email.imap_answers import Lines, capabilities_of, code_of, told
-from channels.email.imap_errors import ImapLostError, ImapNoError, ImapUntrustedError
-from channels.email.imap_protocol import MAX_ANSWER, Fetch, Idle, Protocol, nothing
+from channels.email.imap.answers import Lines, capabilities_of, code_of, told
+from channels.email.imap.errors import ImapLostError, ImapNoError, ImapUntrustedError
+from channels.email.imap.protocol import MAX_ANSWER, Fetch, Idle, Protocol, nothing
+from channels.email.imap.starttls import start_tls
 from channels.email.settings import Security
-from channels.email.starttls import start_tls
 from zerobot.core.clock import Clock
 
 SLOWEST_RATE = 16 * 1024

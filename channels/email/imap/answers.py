@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from channels.email.imap_names import decode_name
+from channels.email.imap.names import decode_name
 
 Lines = Sequence[bytes | bytearray]
 MAX_UID = 2**32 - 1

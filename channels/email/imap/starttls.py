@@ -7,8 +7,8 @@ import ssl
 
 import aioimaplib  # type: ignore[import-untyped]
 
-from channels.email.imap_errors import ImapLostError, ImapUntrustedError
-from channels.email.imap_protocol import Protocol
+from channels.email.imap.errors import ImapLostError, ImapUntrustedError
+from channels.email.imap.protocol import Protocol
 
 
 async def start_tls(protocol: Protocol, context: ssl.SSLContext, host: str) -> None:

@@ -1,0 +1,1 @@
+"""A mailbox by IMAP: connections, what servers answer, and waiting for mail."""
