@@ -1,0 +1,271 @@
+"""An answer as a mail: its header, its two texts and its files, as bytes that any server takes. Pure.
+
+All lines are ASCII and short (RFC 5322, section 2.1.1), so no server needs an extension for them; only an address with
+letters beyond ASCII before its `@` needs one (SMTPUTF8, RFC 6531).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime
+
+import idna
+
+from channels._text.clean import clean
+from channels.email.header_fields import MailPolicy
+from channels.email.html import document
+from channels.email.mail import Mailbox
+from channels.email.render import html_of
+from zerobot.core.channel import MessageBody
+
+LOOP_FIELD = "X-Loop"
+"""Names the mailbox that a mail came from; a mail that comes back with it is our own, whoever sent it on."""
+SUBJECT_CHARACTERS = 200
+NAME_CHARACTERS = 100
+FILE_NAME_CHARACTERS = 150
+REFERENCES = 20
+"""Ids that are kept: the first and the last ones (RFC 5537, section 3.4.4, for the same field of news)."""
+ID_CHARACTERS = 900
+"""A longer id would not fit into a line of 998 characters."""
+_RECIPIENTS = 50
+_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]+>")
+_RE = re.compile(
+    r"^(?:(?:re|aw|antw|antwort|sv|vs|vá|rif|ref|res|rép|odp|ynt|ats|atb|回复|回覆|答复|答覆|返信|답장|회신|отв|απ|ΑΠ)"
+    r"\s*(?:\[\d{1,3}\]|\(\d{1,3}\))?\s*[:：]\s*)+",
+    re.IGNORECASE,
+)
+_FORMAT = re.compile(r"[\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_ADDRESS_CHARACTERS = 254
+_DOMAIN = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9])?|\[[0-9a-z:.]{2,60}\]")
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
+_LONGEST_KIND = 16
+_UNKNOWN_MIME = "application/octet-stream"
+# Parts of these kinds are read by mail programs as parts of the mail, not as files.
+_NEVER_FILES = frozenset({"multipart", "message"})
+_LETTER_SHARE = 6
+"""A text with one byte in so many beyond ASCII is shorter in base64."""
+
+
+class AddressError(ValueError):
+    """No mail can be addressed like this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosure:
+    """A file that goes along, read already."""
+
+    name: str
+    mime: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """What a mail is made of. Words that came from outside may be anything; they are brought to one clean line."""
+
+    key: str
+    """Of the outbox: the same for every try of the same mail, so its id is the same too."""
+    sender: Mailbox
+    to: Mailbox
+    cc: tuple[Mailbox, ...] = ()
+    subject: str
+    """As it will stand there; `reply_subject` makes the one of an answer."""
+    body: MessageBody
+    date: datetime
+    """Aware."""
+    in_reply_to: str = ""
+    """The id of the mail that is answered, with its brackets; empty when the mail answers none."""
+    references: tuple[str, ...] = ()
+    """The ids of the mail that is answered, oldest first; its own id is added."""
+    files: tuple[Enclosure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """A mail as it is handed to a server."""
+
+    key: str
+    message_id: str
+    sender: str
+    """An address as the envelope has it (RFC 5321, section 4.1.2)."""
+    recipients: tuple[str, ...]
+    """The first is the one that is answered; no address twice."""
+    raw: bytes
+    """Its lines end with CR LF, the last one too."""
+
+    @property
+    def needs_utf8(self) -> bool:
+        """Whether an address has letters beyond ASCII, which not every server takes (RFC 6531)."""
+        return not all(each.isascii() for each in (self.sender, *self.recipients))
+
+
+def pack(letter: Letter) -> Parcel:
+    """Compose a letter and write its envelope.
+
+    Raises:
+        AddressError: An address that no mail can have.
+    """
+    sender, *recipients = (_address(box).addr_spec for box in (letter.sender, letter.to, *letter.cc[:_RECIPIENTS]))
+    return Parcel(
+        key=letter.key,
+        message_id=message_id(letter.key, _domain(letter.sender.address)),
+        sender=sender,
+        recipients=tuple(dict.fromkeys(recipients)),
+        raw=compose(letter),
+    )
+
+
+def compose(letter: Letter) -> bytes:
+    """Write a letter as a mail (RFC 5322, RFC 2046). The same letter gives the same bytes.
+
+    Raises:
+        AddressError: An address that no mail can have.
+    """
+    boxes = [_address(box) for box in (letter.sender, letter.to, *letter.cc[:_RECIPIENTS])]
+    mail = EmailMessage(
+        MailPolicy(
+            linesep="\r\n", max_line_length=76, cte_type="7bit", utf8=not all(box.addr_spec.isascii() for box in boxes)
+        )
+    )
+    mail["From"] = boxes[0]
+    mail["To"] = boxes[1]
+    if boxes[2:]:
+        mail["Cc"] = boxes[2:]
+    mail["Subject"] = one_line(letter.subject, SUBJECT_CHARACTERS)
+    mail["Date"] = format_datetime(letter.date)
+    mail["Message-ID"] = message_id(letter.key, boxes[0].domain)
+    answered = _ids([letter.in_reply_to])
+    if answered:
+        mail["In-Reply-To"] = answered[0]
+    references = _bounded(_ids([*letter.references, *answered]))
+    if references:
+        mail["References"] = " ".join(references)
+    # RFC 3834, section 5; the other one is Exchange's. `Precedence` is left out: RFC 3834 calls it a poor choice, and
+    # filters take it for advertising.
+    mail["Auto-Submitted"] = "auto-replied" if answered else "auto-generated"
+    mail["X-Auto-Response-Suppress"] = "All"
+    mail[LOOP_FIELD] = boxes[0].addr_spec
+    _write_content(mail, letter)
+    return mail.as_bytes()
+
+
+def message_id(key: str, domain: str) -> str:
+    """The id of the mail with a key of the outbox: the same for every try, another one for every other mail.
+
+    Args:
+        key: Of the outbox.
+        domain: What stands behind the `@`: the bot's own, which nobody else makes ids for.
+    """
+    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
+    return f"<zerobot.{digest}@{_ascii_domain(domain)}>"
+
+
+def reply_subject(subject: str) -> str:
+    """The subject of an answer: `Re: ` once, whatever mail programs of any language have put before it."""
+    bare = _RE.sub("", one_line(subject, SUBJECT_CHARACTERS)).strip()
+    return f"Re: {bare}" if bare else "Re: (no subject)"
+
+
+def one_line(text: str, most: int) -> str:
+    """Bring words from outside onto one line: no control characters, none that nobody sees, and not too long.
+
+    Args:
+        text: Decoded.
+        most: Characters.
+    """
+    words = " ".join(_FORMAT.sub("", clean(text)).split())
+    words = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+
+
+def _write_content(mail: EmailMessage, letter: Letter) -> None:
+    """Write the texts and the files; the parts are kept apart by lines that stand in none of them."""
+    text = _whole(letter.body.text)
+    mail.set_content(text, cte=_encoding(text))
+    html = _whole(html_of(letter.body))
+    if html:
+        page = document(html)
+        mail.add_alternative(page, subtype="html", cte=_encoding(page))
+    for file in letter.files:
+        maintype, subtype = _kind(file.mime)
+        mail.add_attachment(file.data, maintype=maintype, subtype=subtype, filename=_file_name(file.name))
+    digest = hashlib.sha256(letter.key.encode("utf-8", "replace")).hexdigest()[:24]
+    for number, part in enumerate(part for part in mail.walk() if part.is_multipart()):
+        # `=_` stands in no text that is quoted-printable, and in no base64 (RFC 2045, section 6.7).
+        part.set_boundary(f"=_{digest}_{number}")
+
+
+def _whole(text: str) -> str:
+    """A text without halves of characters, its lines ended as everywhere in the house."""
+    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _encoding(text: str) -> str:
+    """The shorter encoding of the two; neither leaves a line long, a blank at its end, or a letter beyond ASCII."""
+    data = text.encode()
+    beyond = sum(byte > 0x7E for byte in data)
+    return "base64" if beyond * _LETTER_SHARE > len(data) else "quoted-printable"
+
+
+def _file_name(name: str) -> str:
+    """A name without a folder; of a long one the beginning and what says its kind."""
+    line = one_line(name.replace("/", "_").replace("\\", "_"), len(name) + 1) or "file"
+    stem, dot, kind = line.rpartition(".")
+    if len(line) <= FILE_NAME_CHARACTERS or not dot or len(kind) > _LONGEST_KIND:
+        return one_line(line, FILE_NAME_CHARACTERS)
+    return one_line(stem, FILE_NAME_CHARACTERS - len(kind) - 1) + dot + kind
+
+
+def _kind(mime: str) -> tuple[str, str]:
+    maintype, _, subtype = (mime if _MIME.fullmatch(mime) else _UNKNOWN_MIME).partition("/")
+    if maintype in _NEVER_FILES:
+        maintype, _, subtype = _UNKNOWN_MIME.partition("/")
+    return maintype, subtype
+
+
+def _ids(ids: Iterable[str]) -> list[str]:
+    """Those that can be written, each once. `=?` would be read as an encoded word."""
+    fit = (each for each in ids if len(each) <= ID_CHARACTERS and _ID.fullmatch(each) and "=?" not in each)
+    return list(dict.fromkeys(fit))
+
+
+def _bounded(ids: Sequence[str]) -> list[str]:
+    """The first and the last ones: the first names the thread, the last ones its end."""
+    return list(ids) if len(ids) <= REFERENCES else [ids[0], *ids[1 - REFERENCES :]]
+
+
+def _address(box: Mailbox) -> Address:
+    """A mailbox as the library writes it: its domain in ASCII, its local part quoted where it must be."""
+    local, at, _ = box.address.rpartition("@")
+    if not (local and at):
+        raise AddressError("it is no address")
+    if len(local) > 1 and local[0] == local[-1] == '"':
+        local = re.sub(r"\\(.)", r"\1", local[1:-1])
+    if not (local.isprintable() and len(box.address) <= _ADDRESS_CHARACTERS):
+        raise AddressError("it has characters that no address has, or too many")
+    try:
+        return Address(one_line(box.name, NAME_CHARACTERS), local, _ascii_domain(_domain(box.address)))
+    except (MessageError, ValueError, IndexError) as error:
+        raise AddressError("it is no address") from error
+
+
+def _domain(address: str) -> str:
+    return address.rpartition("@")[2]
+
+
+def _ascii_domain(domain: str) -> str:
+    """A domain as DNS has it (RFC 5891); an address literal, `[192.0.2.1]`, stays."""
+    try:
+        ascii_form = domain.lower() if domain.isascii() else idna.encode(domain, uts46=True).decode()
+    except idna.IDNAError as error:
+        raise AddressError("its domain is none") from error
+    if not _DOMAIN.fullmatch(ascii_form):
+        raise AddressError("its domain is none")
+    return ascii_form
