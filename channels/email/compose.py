@@ -248,7 +248,9 @@ def _address(box: Mailbox) -> Address:
         raise AddressError("it is no address")
     if len(local) > 1 and local[0] == local[-1] == '"':
         local = re.sub(r"\\(.)", r"\1", local[1:-1])
-    if not (local.isprintable() and len(box.address) <= _ADDRESS_CHARACTERS):
+    # The library would write such dots without the quotes that they need.
+    dots = local.startswith(".") or local.endswith(".") or ".." in local
+    if dots or not (local.isprintable() and len(box.address) <= _ADDRESS_CHARACTERS):
         raise AddressError("it has characters that no address has, or too many")
     try:
         return Address(one_line(box.name, NAME_CHARACTERS), local, _ascii_domain(_domain(box.address)))

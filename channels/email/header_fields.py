@@ -1,8 +1,8 @@
 """How the fields of our mails are written: names and subjects as encoded words, ids one a line and never changed.
 
-The standard library's own way of folding puts blanks into long names (two encoded words side by side), writes an id of
-more than 78 characters as an encoded word, which no mail program takes for an id, and reads a comma in a long name as
-the end of the address (CVE-2025-1795). So the fields that hold words from outside are folded here.
+The standard library's own way of folding drops the quotes of a long name, so that a comma in it ends the address and
+what follows is another one (CVE-2025-1795), and it writes an id of more than 78 characters as an encoded word, which no
+mail program takes for an id. So the fields that hold words from outside are folded here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MailPolicy(EmailPolicy):
             folded = f"{name}: " + ",\r\n ".join(mailbox(each) for each in value.addresses)
         else:
             return str(super().fold(name, value))
-        return folded + "\r\n"
+        return folded.rstrip(" ") + "\r\n"
 
     def fold_binary(self, name: str, value: Any) -> bytes:
         """Write one field as bytes; only an address may have letters beyond ASCII."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.channels.email.mailroom import make_certificates
+from tests.platforms.certificates import Authority, make_authority
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +19,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates")
     make_certificates(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """A certificate authority of this session."""
+    return make_authority(tmp_path_factory.mktemp("authority"))
