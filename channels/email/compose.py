@@ -43,7 +43,8 @@ _RE = re.compile(
 )
 _FORMAT = re.compile(r"[\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _ADDRESS_CHARACTERS = 254
-_DOMAIN = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9])?|\[[0-9a-z:.]{2,60}\]")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?"
+_DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*|\[[0-9a-z:.]{{2,60}}\]")
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 _LONGEST_KIND = 16
 _UNKNOWN_MIME = "application/octet-stream"

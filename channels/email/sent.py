@@ -19,14 +19,14 @@ COPY_SECONDS = 300.0
 """For one try; a large file takes its time."""
 
 
-class SentFolder(Protocol):
-    """The folder of sent mail, open on a connection of its own."""
+class SentMailbox(Protocol):
+    """A connection to the mailbox."""
 
-    async def find(self, message_id: str) -> object | None:
-        """Something, if a mail with this id is there."""
+    async def find(self, message_id: str, folder: str) -> object | None:
+        """Something, if a mail with this id is in the folder."""
         ...
 
-    async def append(self, raw: bytes) -> object:
+    async def append(self, folder: str, raw: bytes) -> object:
         """Put a mail there, marked as read."""
         ...
 
@@ -41,13 +41,13 @@ class SentCopies:
     """Keeps copies. The same mail twice, as after a crash, becomes one copy.
 
     Args:
-        opened: Connects and opens the folder; entered for each try, so no connection is held while nothing is sent.
+        opened: Connects, and says which folder is the one; entered for each try, so no connection is held in between.
         clock: Waits between tries.
         log: Gets `email.copy_failed` for a mail of which there is no copy in the end.
     """
 
     def __init__(
-        self, opened: Callable[[], AbstractAsyncContextManager[SentFolder]], clock: Clock, log: EventLog
+        self, opened: Callable[[], AbstractAsyncContextManager[tuple[SentMailbox, str]]], clock: Clock, log: EventLog
     ) -> None:
         self._opened = opened
         self._backoff = Backoff(clock)
@@ -80,9 +80,9 @@ class SentCopies:
     async def _make(self, copy: _Copy) -> None:
         for left in reversed(range(TRIES)):
             try:
-                async with asyncio.timeout(COPY_SECONDS), self._opened() as folder:
-                    if await folder.find(copy.message_id) is None:
-                        await folder.append(copy.raw)
+                async with asyncio.timeout(COPY_SECONDS), self._opened() as (mailbox, folder):
+                    if await mailbox.find(copy.message_id, folder) is None:
+                        await mailbox.append(folder, copy.raw)
             except Exception as error:  # noqa: BLE001 -- whatever the mailbox does, mails go out
                 if not left:
                     self._log("email.copy_failed", level="warning", error=error, reason="the mailbox refused it")

@@ -134,6 +134,13 @@ def test_long_ids_stay_ids() -> None:
     assert read(raw)["References"].split() == [long, "<a@b>"]
 
 
+def test_an_id_that_reads_as_an_encoded_word_is_left_out() -> None:
+    """The library would decode it, and so name another mail."""
+    mail = read(compose(letter(in_reply_to="<=?utf-8?q?x?=@y.test>", references=("<a@b>",))))
+    assert "In-Reply-To" not in mail
+    assert mail["References"] == "<a@b>"
+
+
 def test_of_many_references_the_first_and_the_last_stay() -> None:
     """The first names the thread; the last ones place the answer in it."""
     many = tuple(f"<{number}@x.test>" for number in range(100))

@@ -172,6 +172,12 @@ def test_a_masked_link_shows_where_it_goes() -> None:
     assert "your bank</a> (https://evil.test/x)" in html_of(body)
 
 
+def test_an_address_is_followed_as_it_was_written() -> None:
+    """What looks like a character reference in it is none."""
+    (body,) = render("https://a.test/?a=1&copy=2&lt;")
+    assert read(body).spans == [("link", "https://a.test/?a=1&copy=2&lt", "https://a.test/?a=1&copy=2&lt")]
+
+
 def test_a_mark_of_a_repeat_stands_in_both_forms() -> None:
     """A second copy says so, however it is read."""
     body = mark_repeat(render("Hello")[0])

@@ -13,8 +13,8 @@ import pytest
 
 from channels.email.compose import Enclosure, Parcel
 from channels.email.mail import Mailbox
-from channels.email.send import LATER_SECONDS, LONGEST_SECONDS, MOST_LINES, SmtpSender
-from channels.email.smtp_line import Deadlines, SmtpAccount
+from channels.email.smtp.line import Deadlines, SmtpAccount
+from channels.email.smtp.sender import LATER_SECONDS, LONGEST_SECONDS, MOST_LINES, SmtpSender
 from tests.channels.email.letters import ANN, BEN, parcel
 from tests.platforms.adapter_parts import HastyClock
 from tests.platforms.certificates import Authority

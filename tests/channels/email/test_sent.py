@@ -21,10 +21,12 @@ class Folder:
     """It fails after it has stored a mail, as when the connection breaks before the answer."""
     entered: int = 0
 
-    async def find(self, message_id: str) -> object | None:
+    async def find(self, message_id: str, folder: str) -> object | None:
+        assert folder == "Sent"
         return self.mails.get(message_id)
 
-    async def append(self, raw: bytes) -> None:
+    async def append(self, folder: str, raw: bytes) -> None:
+        assert folder == "Sent"
         ident = raw.decode()
         assert ident not in self.mails
         if self.failures and not self.after:
@@ -36,9 +38,9 @@ class Folder:
             raise ConnectionError("the answer is lost")
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Folder]:
+    async def opened(self) -> AsyncIterator[tuple[Folder, str]]:
         self.entered += 1
-        yield self
+        yield self, "Sent"
 
 
 async def copied(folder: Folder, *idents: str) -> Lines:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from channels.email.compose import Parcel
-from channels.email.smtp_line import Deadlines, LineLostError, Refused, SmtpAccount, SmtpLine, SmtpRefusalError
+from channels.email.smtp.line import Deadlines, LineLostError, Refused, SmtpAccount, SmtpLine, SmtpRefusalError
 from zerobot.core.clock import Clock
 from zerobot.core.errors import (
     DeliveryError,
@@ -133,6 +133,7 @@ class SmtpSender:
             kept = self._kept.pop()
             kept.end.cancel()
             kept.line.leave()
+        await asyncio.sleep(0)  # that is when they are gone
 
     async def _hand_over(self, parcel: Parcel) -> Sequence[Refused]:
         line = await self._kept_line()

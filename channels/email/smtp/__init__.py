@@ -1,0 +1,1 @@
+"""Handing mails in by SMTP: one connection, and several at once."""
