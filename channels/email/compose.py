@@ -73,6 +73,8 @@ class Letter:
 
     key: str
     """Of the outbox: the same for every try of the same mail, so its id is the same too."""
+    thread: str = ""
+    """The key of the conversation that it belongs to; its id names it, so that answers to it find back."""
     sender: Mailbox
     to: Mailbox
     cc: tuple[Mailbox, ...] = ()
@@ -116,7 +118,7 @@ def pack(letter: Letter) -> Parcel:
     sender, *recipients = (_address(box).addr_spec for box in (letter.sender, letter.to, *letter.cc[:_RECIPIENTS]))
     return Parcel(
         key=letter.key,
-        message_id=message_id(letter.key, _domain(letter.sender.address)),
+        message_id=message_id(letter.key, _domain(letter.sender.address), letter.thread),
         sender=sender,
         recipients=tuple(dict.fromkeys(recipients)),
         raw=compose(letter),
@@ -141,7 +143,7 @@ def compose(letter: Letter) -> bytes:
         mail["Cc"] = boxes[2:]
     mail["Subject"] = one_line(letter.subject, SUBJECT_CHARACTERS)
     mail["Date"] = format_datetime(letter.date)
-    mail["Message-ID"] = message_id(letter.key, boxes[0].domain)
+    mail["Message-ID"] = message_id(letter.key, boxes[0].domain, letter.thread)
     answered = _ids([letter.in_reply_to])
     if answered:
         mail["In-Reply-To"] = answered[0]
@@ -157,15 +159,16 @@ def compose(letter: Letter) -> bytes:
     return mail.as_bytes()
 
 
-def message_id(key: str, domain: str) -> str:
+def message_id(key: str, domain: str, thread: str = "") -> str:
     """The id of the mail with a key of the outbox: the same for every try, another one for every other mail.
 
     Args:
         key: Of the outbox.
         domain: What stands behind the `@`: the bot's own, which nobody else makes ids for.
+        thread: The key of its conversation, hexadecimal; empty: it is in none.
     """
     digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
-    return f"<zerobot.{digest}@{_ascii_domain(domain)}>"
+    return f"<zerobot.{digest}{f'.{thread}' if thread else ''}@{_ascii_domain(domain)}>"
 
 
 def reply_subject(subject: str) -> str:

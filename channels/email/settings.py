@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, Strict, field_validator, model_validator
 
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.settings import Duration, Secret, Section, Size, Text, Texts, WebAddress
@@ -46,21 +46,19 @@ class OAuth2Settings(Section):
         description="The token by which access tokens are got; newer ones are kept by itself."
     )
     token_url: WebAddress = Field(description="Where access tokens are got.")
-    scope: Text = Field(
-        default="", validate_default=False, description="The scope to ask for; absent: the token's own."
-    )
+    scope: Text | None = Field(default=None, description="The scope to ask for; absent: the token's own.")
 
 
 class EmailSettings(ChannelSettings):
     """A table `[channels.NAME]` of kind `email`."""
 
     address: Address = Field(description="The bot's own address: what its answers come from.")
-    display_name: Text = Field(
-        default="", validate_default=False, description="The name beside the address in answers; absent: none."
+    aliases: Annotated[tuple[Address, ...], Strict(strict=False)] = Field(
+        default=(),
+        description="Other addresses of the bot's. A mail that names none of its addresses in To or CC is let be.",
     )
-    username: Text = Field(
-        default="", validate_default=False, description="The account on both servers; absent: the address."
-    )
+    display_name: Text | None = Field(default=None, description="The name beside the address in answers; absent: none.")
+    username: Text | None = Field(default=None, description="The account on both servers; absent: the address.")
     password: Secret | None = Field(default=None, description="The account's password, or an app password.")
     oauth2: OAuth2Settings | None = Field(default=None, description="Access tokens instead of a password.")
     imap_host: Text = Field(description="The server that mail is read from.")
@@ -73,9 +71,9 @@ class EmailSettings(ChannelSettings):
         default="", description="A file of certificates (PEM) that are trusted beside the usual ones: a private CA."
     )
     folder: Text = Field(default="INBOX", description="The folder in which new mail is looked for.")
-    processed_folder: Text = Field(
-        default="",
-        validate_default=False,
+    pairing: bool = Field(default=False, description="Whether a stranger whose address is proved gets a code by mail.")
+    processed_folder: Text | None = Field(
+        default=None,
         description="Where a mail is moved once it is taken in; absent: it stays, marked as read.",
     )
     sent_copy: Literal["append", "server", "off"] = Field(
@@ -83,8 +81,8 @@ class EmailSettings(ChannelSettings):
         description="append: the bot puts a copy of each answer into the sent folder; server: the server does so by "
         "itself (Gmail); off: no copies.",
     )
-    sent_folder: Text = Field(
-        default="", validate_default=False, description="The folder of sent mail; absent: the one the server names."
+    sent_folder: Text | None = Field(
+        default=None, description="The folder of sent mail; absent: the one the server names."
     )
     verify_sender: Literal["authentication-results", "dkim", "off"] = Field(
         default="authentication-results",
@@ -124,6 +122,11 @@ class EmailSettings(ChannelSettings):
     max_attachment: Size = Field(
         default=25_000_000, description="The largest attachment that is fetched; 0: none; absent: 25MB."
     )
+
+    @property
+    def own_addresses(self) -> frozenset[str]:
+        """The bot's addresses."""
+        return frozenset({self.address, *self.aliases})
 
     @property
     def account(self) -> str:

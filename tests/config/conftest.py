@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from channels.console.settings import ConsoleSettings
 from channels.discord.settings import DiscordSettings
+from channels.email.settings import EmailSettings
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from zerobot.config.kinds import Kinds
@@ -80,7 +81,7 @@ def kinds() -> Kinds:
             "discord": lambda: channel_kind("discord", DiscordSettings),
             "slack": lambda: channel_kind("slack", SlackSettings),
             "console": lambda: channel_kind("console", ConsoleSettings),
-            "pigeon": lambda: channel_kind("pigeon", ConsoleSettings, addresses=True),
+            "email": lambda: channel_kind("email", EmailSettings, addresses=True),
             "remote": lambda: channel_kind("remote", ConsoleSettings, library="not_installed_library", extra="remote"),
             "broken": broken,
         },

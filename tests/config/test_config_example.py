@@ -17,6 +17,8 @@ ENVIRON = {
     "DISCORD_BOT_TOKEN": "abcdefgh",
     "SLACK_APP_TOKEN": "xapp-abcdefgh",
     "SLACK_BOT_TOKEN": "xoxb-abcdefgh",
+    "EMAIL_PASSWORD": "abcdefgh",
+    "EMAIL_REFRESH_TOKEN": "abcdefgh",
     "TELEGRAM_BOT_TOKEN": "123:abcdefgh",
 }
 NO_DEFAULT = {
@@ -25,6 +27,12 @@ NO_DEFAULT = {
     "providers.main.api_key",
     "channels.discord.kind",
     "channels.discord.bot_token",
+    "channels.email.address",
+    "channels.email.imap_host",
+    "channels.email.kind",
+    "channels.email.password",
+    "channels.email.smtp_host",
+    "channels.email.trusted_authserv",
     "channels.slack.app_token",
     "channels.slack.bot_token",
     "channels.slack.kind",
@@ -34,7 +42,7 @@ NO_DEFAULT = {
     "channels.console.enabled",
 }
 """What the example sets on purpose; each has a comment that says so."""
-KEY = re.compile(r"(#?)([a-z_]+) = (.+)")
+KEY = re.compile(r"(#?)([a-z_0-9]+) = (.+)")
 HEADER = re.compile(r"""\[([a-z.]+|models\."[^"]+")\]""")
 
 
@@ -73,7 +81,7 @@ def test_the_example_loads(kinds: Kinds, tmp_path: Path) -> None:
     copy.write_bytes(EXAMPLE.read_bytes())
     copy.chmod(0o600)
     loaded = load_config(copy, ENVIRON, kinds)
-    assert sorted(loaded.settings.channels) == ["console", "discord", "slack", "telegram"]
+    assert sorted(loaded.settings.channels) == ["console", "discord", "email", "slack", "telegram"]
 
 
 def test_the_example_has_every_key_and_no_other(example: ConfigFile, kinds: Kinds) -> None:
@@ -114,6 +122,8 @@ def test_what_the_example_only_shows_is_valid(example: ConfigFile, kinds: Kinds)
         faults = [fault.text for fault in examined.faults]
         if name.endswith("_file"):
             assert faults == [f"is set together with {name.removesuffix('_file')}; keep one of the two"]
+        elif name == "oauth2":
+            assert faults == ["needs either password or an oauth2 table"]
         else:
             assert faults == []
 

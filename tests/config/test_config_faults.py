@@ -85,9 +85,9 @@ CASES = {
     '[agent]\nname = "${NONE}"': "FILE:2: agent.name: the environment variable NONE is not set; set it",
     # kinds
     "[channels.fax]\n": 'FILE:1: channels.fax.kind: is missing, and "fax" is no kind; '
-    f"allowed: broken, console, discord, pigeon, remote, slack, telegram {ADDS} zerobot.channels)",
+    f"allowed: broken, console, discord, email, remote, slack, telegram {ADDS} zerobot.channels)",
     '[channels.a]\nkind = "fax"': 'FILE:2: channels.a.kind: there is no kind "fax"; '
-    f"allowed: broken, console, discord, pigeon, remote, slack, telegram {ADDS} zerobot.channels)",
+    f"allowed: broken, console, discord, email, remote, slack, telegram {ADDS} zerobot.channels)",
     "[channels.remote]\n": "FILE:1: channels.remote: the library not_installed_library is not installed; "
     "run: pip install 'zerobot[remote]'",
     "[channels.broken]\n": 'FILE:1: channels.broken.kind: kind "broken" is installed but broken: no module named half',

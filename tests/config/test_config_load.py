@@ -65,8 +65,10 @@ def test_a_channel_has_the_agent_it_names(load: Load) -> None:
 
 def test_operators_on_a_platform_of_addresses_are_compared_in_lower_case(load: Load) -> None:
     """Nobody writes an address in the very case in which it comes; ids of other platforms stay as they are written."""
-    text = '[channels.pigeon]\n[channels.console]\n[operators]\nusers = ["pigeon:Ops@Loft.Test", "console:Ann"]'
-    assert load(text).settings.operators.users == ("pigeon:ops@loft.test", "console:Ann")
+    mailbox = 'address = "bot@loft.test"\npassword = "secret word"\nimap_host = "a"\nsmtp_host = "b"\n'
+    text = f'[channels.email]\n{mailbox}trusted_authserv = ["mx"]\n[channels.console]\n'
+    operators = load(f'{text}[operators]\nusers = ["email:Ops@Loft.Test", "console:Ann"]').settings.operators
+    assert operators.users == ("email:ops@loft.test", "console:Ann")
 
 
 def test_operators_are_identities(load: Load) -> None:
@@ -204,7 +206,7 @@ def test_the_environment_says_where_the_state_is(load: Load, environ: dict[str, 
             '[operators]\nusers = ["fax:1"]',
             (
                 "operators.users: fax:1: no such kind of channel; "
-                "known: broken, console, discord, pigeon, remote, slack, telegram"
+                "known: broken, console, discord, email, remote, slack, telegram"
             ),
         ),
         (

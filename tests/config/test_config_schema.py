@@ -17,7 +17,7 @@ def test_the_schema_has_every_table(kinds: Kinds) -> None:
     schema = json.loads(json.dumps(json_schema(kinds)))
     assert schema["additionalProperties"] is False
     channels = schema["properties"]["channels"]
-    assert sorted(channels["properties"]) == ["console", "discord", "pigeon", "remote", "slack", "telegram"]
+    assert sorted(channels["properties"]) == ["console", "discord", "email", "remote", "slack", "telegram"]
     definitions = schema["$defs"]
     assert definitions["ProviderTable"]["properties"]["kind"]["enum"] == ["anthropic", "demo", "openai"]
     assert "instructions_file" in definitions["AgentSettings"]["properties"]

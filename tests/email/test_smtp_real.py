@@ -38,7 +38,7 @@ def account(servers: Servers, security: Security = "starttls") -> SmtpAccount:
         host=servers["host"],
         port=servers["ports"][PORTS[security]],
         security=security,
-        tls=make_context(servers["ca_file"]),
+        tls=lambda: make_context(servers["ca_file"]),
         username=BOT,
         password=servers["accounts"][BOT],
     )
@@ -163,7 +163,7 @@ async def test_a_wrong_password_and_an_unknown_authority(mail_servers: Servers) 
     """Neither gets a mail out; both are told in words."""
     for given, word in (
         (replace(account(mail_servers), password="wrong"), "authentication failed"),
-        (replace(account(mail_servers), tls=ssl.create_default_context()), "certificate"),
+        (replace(account(mail_servers), tls=ssl.create_default_context), "certificate"),
         (replace(account(mail_servers), host="127.0.0.1"), "certificate"),
     ):
         told: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import Message
 from email.policy import compat32
@@ -19,6 +20,7 @@ class StoredMail:
     uid: int
     raw: bytes
     flags: set[str] = field(default_factory=set)
+    came_in: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def header(self) -> bytes:
@@ -74,6 +76,9 @@ class Mailbox:
                 found = [mail for mail in found if mail.uid in wanted]
             elif key == "UNSEEN":
                 found = [mail for mail in found if "\\Seen" not in mail.flags]
+            elif key == "SINCE":
+                day = datetime.strptime(str(rest.pop(0)) + " +0000", "%d-%b-%Y %z").date()
+                found = [mail for mail in found if mail.came_in.date() >= day]
             elif key == "HEADER":
                 name, value = text(rest.pop(0)), text(rest.pop(0))
                 found = [mail for mail in found if value in str(_message(mail).get(name, ""))]

@@ -63,8 +63,8 @@ async def _entered(
         elif tokens is not None and token is not None:
             await imap.log_in_by_token(settings.account, token)
         await imap.introduce("zerobot", version("zerobot"))
-    except ImapRefusedError:
-        if tokens is not None and token is not None:
+    except BaseException as error:
+        if isinstance(error, ImapRefusedError) and tokens is not None and token is not None:
             tokens.reject(token)
         await imap.close()
         raise

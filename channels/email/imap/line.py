@@ -212,19 +212,45 @@ class ImapLine:
             raise
 
     async def _connect(self, endpoint: Endpoint) -> None:
-        loop, tls = asyncio.get_running_loop(), endpoint.security == "tls"
+        """Connect to the first address of the host that answers; each gets its share of the time.
+
+        One after the other: where asyncio tries them side by side, a connection that is made in the very moment of a
+        cancellation is lost and stays open.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.patience.connect
+        fault: OSError = TimeoutError("no address of the host answers in time")
         try:
-            async with asyncio.timeout(self.patience.connect):
-                transport, _ = await loop.create_connection(
-                    lambda: self._protocol,
-                    endpoint.host,
-                    endpoint.port,
-                    ssl=endpoint.context if tls else None,
-                    server_hostname=endpoint.host if tls else None,
-                    happy_eyeballs_delay=0.25,  # RFC 8305
-                )
+            async with asyncio.timeout_at(end):
+                found = await loop.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
         except TimeoutError as error:
-            raise ImapLostError("cannot be reached in time") from error
+            raise ImapLostError("cannot be looked up in time") from error
+        for tried, (_, _, _, _, address) in enumerate(found):
+            share = (end - loop.time()) / (len(found) - tried)
+            try:
+                async with asyncio.timeout(share):
+                    await self._connect_to(endpoint, str(address[0]))
+            except TimeoutError:
+                continue
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                fault = error
+            else:
+                return
+        if isinstance(fault, TimeoutError):
+            raise ImapLostError("cannot be reached in time") from fault
+        raise fault
+
+    async def _connect_to(self, endpoint: Endpoint, address: str) -> None:
+        tls = endpoint.security == "tls"
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            lambda: self._protocol,
+            address,
+            endpoint.port,
+            ssl=endpoint.context if tls else None,
+            server_hostname=endpoint.host if tls else None,
+        )
         sock: socket.socket = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEPALIVE:

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from channels.email.imap.answers import (
     MAX_UID,
@@ -120,19 +121,20 @@ class Imap:
             raise ImapNoError("SELECT: the folder has no UIDVALIDITY, so its mails have no lasting numbers")
         return folder
 
-    async def new_uids(self, after: int, *, unseen: bool = False) -> list[int]:
+    async def new_uids(self, after: int, *, unseen: bool = False, since: date | None = None) -> list[int]:
         """The UIDs above a number, smallest first.
 
         Args:
             after: What was seen last; 0: nothing.
             unseen: Only of mails that nobody has read.
+            since: Only of mails that came in on this day or later, as the folder says.
         """
         if after >= MAX_UID:
             return []
         # What comes from here on is news, even if it is found right now.
         self._line.forget_news()
         # No CHARSET: these words need none, and some servers refuse it.
-        words = ("UNSEEN",) if unseen else ()
+        words = (*(("UNSEEN",) if unseen else ()), *(("SINCE", _day(since)) if since is not None else ()))
         found = found_by(await self._line.command("SEARCH", "UID", f"{after + 1}:*", *words, uid=True))
         # The last mail is always in N:*, which is *:N as well (RFC 3501, section 6.4.8).
         return [uid for uid in found if uid > after]
@@ -309,3 +311,9 @@ class Imap:
 def _room(mails: int, bytes_each: int) -> int:
     """Bytes that a FETCH may bring: what was asked for, and some more for words and for the doings of others."""
     return 256 * 1024 + mails * (_ROOM_AN_ENTRY + bytes_each)
+
+
+def _day(day: date) -> str:
+    """A date as IMAP writes it (RFC 3501, section 9): the months have English names, whatever the locale."""
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    return f"{day.day}-{months[day.month - 1]}-{day.year}"

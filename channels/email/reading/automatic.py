@@ -63,7 +63,7 @@ _BOUNCER = re.compile(r"mailer-?daemon|mail-daemon|postmaster|mdaemon")
 _NOBODY = re.compile(r"(?:.*[._+-])?(?:no|do[._-]?not|dont)[._-]?(?:reply|respond|answer)(?:[._+-].*)?")
 # RFC 3834, section 2, and RFC 2142, section 6.
 _LIST_PROGRAM = re.compile(r"owner-.+|.+-(?:owner|request|bounces?)|bounces?(?:[+-].*)?|majordomo|listserv|mailman")
-_OWN_ID = re.compile(r"<zerobot\.[0-9a-f]{16,64}@([^>]+)>")
+_OWN_ID = re.compile(r"<zerobot\.[0-9a-f]{16,64}(?:\.[0-9a-f]{16})?@([^>]+)>")
 # An invitation is answered as long as somebody wrote something to it.
 _INVITATIONS = frozenset({"", "REQUEST", "PUBLISH", "ADD"})
 

@@ -37,7 +37,8 @@ class SmtpAccount:
     host: str
     port: int
     security: Security
-    tls: ssl.SSLContext
+    tls: Callable[[], ssl.SSLContext]
+    """Whom to trust; asked for when a connection is made."""
     username: str
     password: str = field(default="", repr=False)
     tokens: Tokens | None = None
@@ -130,7 +131,7 @@ class SmtpLine:
             timeout=None,  # all its waits are inside ours
             use_tls=account.security == "tls",
             start_tls=account.security == "starttls",
-            tls_context=account.tls,
+            tls_context=account.tls(),
         )
         line = None
         try:

@@ -54,7 +54,7 @@ async def post(
             host="127.0.0.1",
             port=double.port,
             security=server.get("security", "none"),
-            tls=client or ssl.create_default_context(),
+            tls=lambda: client or ssl.create_default_context(),
             username="bot@example.com",
             password="secret",
         )
@@ -423,7 +423,7 @@ async def test_telling_that_fails_changes_nothing() -> None:
         here.server.script("RCPT", "550 no")
         account: Callable[..., SmtpAccount] = SmtpAccount
         sender = SmtpSender(
-            account(host="127.0.0.1", port=here.server.port, security="none", tls=ssl.create_default_context(),
+            account(host="127.0.0.1", port=here.server.port, security="none", tls=ssl.create_default_context,
                     username="bot@example.com", password="secret"),
             tell, here.clock,
         )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Approvals by mail: a request as a mail, and the answer to it, which names its code in the subject. Pure."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from channels._text.prompt import as_text
+from channels.email.mail import Mail
+from zerobot.core.approvals import ApprovalPrompt
+from zerobot.core.channel import MessageBody
+from zerobot.core.envelope import Button
+
+_TOKEN = re.compile(r"\[zerobot ([0-9A-Z]{4,16})\]")
+_WORDS = {"approve": Button.APPROVE, "always": Button.ALWAYS, "deny": Button.DENY}
+_TITLE = 100
+
+
+def subject(prompt: ApprovalPrompt) -> str:
+    """The subject of a request, or of what became of it."""
+    title = prompt.lines[0].text[:_TITLE] if prompt.lines else ""
+    return title if not prompt.open or prompt.answer else f"[zerobot {prompt.code}] {title}"
+
+
+def body(prompt: ApprovalPrompt) -> MessageBody:
+    """All lines of a request as they are, and how it is answered."""
+    text, how = as_text(prompt.lines), _how(prompt)
+    html = f"<pre>{escape(text)}</pre>"
+    return MessageBody("\n\n".join((text, *how)), {"html": html + "".join(f"<p>{escape(line)}</p>" for line in how)})
+
+
+def answer(mail: Mail, text: str) -> str | None:
+    """The command of the chat that an answer to a request means; None: it is none.
+
+    Args:
+        mail: Whose subject names the code.
+        text: What was written, without quotes.
+    """
+    token = _TOKEN.search(mail.subject)
+    word, _, rest = text.strip().partition("\n")[0].partition(" ")
+    button = _WORDS.get(word.strip(" .,:;!*_").lower())
+    if token is None or button is None:
+        return None
+    code = token[1]
+    if button is Button.DENY:
+        return f"/deny {code} {rest.strip()}".rstrip()
+    return f"/approve {code} always" if button is Button.ALWAYS else f"/approve {code}"
+
+
+def _how(prompt: ApprovalPrompt) -> list[str]:
+    if not prompt.open:
+        return []
+    if prompt.answer:
+        return [prompt.answer.replace("`", "")]
+    always = ", always (it is then allowed in that chat)" if prompt.grantable else ""
+    return [
+        (
+            "To decide, answer this mail and leave its subject as it is. The first word counts: "
+            f"approve{always}, or deny, with a reason behind it if you like."
+        ),
+        "The decision counts once; whoever of the operators is first decides, here or elsewhere.",
+    ]

@@ -1,0 +1,113 @@
+"""What `zerobot doctor` asks: whether both servers let us in, whose word on senders there is, what was refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+
+from channels.email.account import Account, sent_folder
+from channels.email.imap.errors import ImapError, ImapNoError
+from channels.email.imap.mailbox import Imap
+from channels.email.proof.authenticity import ProofRules, prove_by_results
+from channels.email.reading.mime import read_mail
+from channels.email.refusals import counted
+from channels.email.settings import EmailSettings
+from channels.email.smtp.sender import SmtpSender
+from zerobot.core.channel import ChannelServices, Finding
+from zerobot.core.errors import ChannelFaultError, DeliveryError
+
+LOOKED_AT = 20
+"""The newest mails whose results are looked at."""
+
+
+async def check_channel(settings: EmailSettings, services: ChannelServices) -> AsyncIterator[Finding]:
+    """Log in to both servers, and look at the newest mails; a line each."""
+    account = Account(settings, services)
+    async for finding in _reading(account, settings, services):
+        yield finding
+    yield await _sending(account, settings, services)
+    refused = await counted(services.state)
+    if refused:
+        told = ", ".join(f"{count} {why}" for why, count in sorted(refused.items(), key=lambda each: -each[1]))
+        yield Finding("ok", services.name, f"mails that were not answered so far: {told}")
+
+
+async def _reading(account: Account, settings: EmailSettings, services: ChannelServices) -> AsyncIterator[Finding]:
+    name, where = services.name, f"{settings.imap_host}:{settings.imap_port}"
+    try:
+        imap = await account.mailbox()
+    except ChannelFaultError as error:
+        yield Finding("fail", name, str(error), error.advice)
+        return
+    except ImapError as error:
+        advice = "check the network, and imap_host, imap_port and imap_security"
+        yield Finding("fail", name, f"{where} does not let us in: {error}", advice)
+        return
+    try:
+        async for finding in _folders(imap, settings, name):
+            yield finding
+    except ImapError as error:
+        yield Finding("fail", name, f"{where} broke off: {error}", "try again later")
+    finally:
+        await imap.close()
+
+
+async def _folders(imap: Imap, settings: EmailSettings, name: str) -> AsyncIterator[Finding]:
+    try:
+        folder = await imap.select(settings.folder)
+    except ImapNoError as error:
+        yield Finding("fail", name, f"there is no folder {settings.folder}: {error}", "check folder")
+        return
+    how = (
+        "new mail is told at once (IDLE)" if imap.can_idle else f"it is looked into every {settings.poll_interval:g} s"
+    )
+    yield Finding("ok", name, f"{settings.account} is let in; {settings.folder} has {folder.exists} mails; {how}")
+    if settings.sent_copy != "off":
+        sent = settings.sent_folder or await sent_folder(imap)
+        yield Finding("ok", name, f"copies of answers are in {sent}")
+    async for finding in _senders(imap, settings, name):
+        yield finding
+
+
+async def _senders(imap: Imap, settings: EmailSettings, name: str) -> AsyncIterator[Finding]:
+    """Whose results the newest mails bear, and how many of them prove their sender."""
+    newest = (await imap.new_uids(0))[-LOOKED_AT:]
+    rules = ProofRules.of(settings)
+    ids: Counter[str] = Counter()
+    proved = 0
+    for entry in await imap.headers(newest):
+        proof = prove_by_results(read_mail(entry.body or b""), rules)
+        ids.update(proof.authserv_ids)
+        proved += proof.address is not None
+    seen = ", ".join(f"{each} ({count})" for each, count in ids.most_common()) or "none"
+    text = f"of the newest {len(newest)} mails my mail server has written results as: {seen}"
+    if settings.verify_sender != "authentication-results":
+        yield Finding("ok", name, text)
+    elif newest and not proved:
+        yield Finding(
+            "warn",
+            name,
+            f"{text}; by trusted_authserv none of them proves its sender",
+            "put your server's own id into trusted_authserv; docs/channels/email.md says how to find it",
+        )
+    else:
+        yield Finding("ok", name, f"{text}; {proved} prove their sender")
+    if settings.verify_sender == "off":
+        advice = 'use "authentication-results" or "dkim" unless nobody outside can write to this mailbox'
+        yield Finding("warn", name, "verify_sender is off: anybody can write as anybody, operators included", advice)
+
+
+async def _sending(account: Account, settings: EmailSettings, services: ChannelServices) -> Finding:
+    async def tell(_: str) -> None:
+        """The finding says it."""
+
+    where = f"{settings.smtp_host}:{settings.smtp_port}"
+    smtp = SmtpSender(account.outgoing(), tell, services.clock)
+    try:
+        await smtp.probe()
+    except DeliveryError as error:
+        advice = "check username, password, smtp_host, smtp_port and smtp_security"
+        return Finding("fail", services.name, f"{where} takes no mail from us: {error}", advice)
+    finally:
+        await smtp.close()
+    return Finding("ok", services.name, f"{where} lets us hand mails in")

@@ -1,0 +1,181 @@
+"""Correspondence: which conversation a mail belongs to, and to whom an answer to it goes. Pure.
+
+A thread belongs to whoever began it. Others who were written to in it may go on in it; anybody else who names its ids
+gets a thread of his own, since ids are no secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from channels.email.mail import Mail
+from channels.email.reading.threads import base_subject, thread_root
+
+MAILS_KEPT = 20
+"""Mails of a thread that an answer can still refer to: the newest ones."""
+REFERENCES_KEPT = 20
+PEOPLE_KEPT = 50
+HOUR = 3_600.0
+KEY_DIGITS = 16
+_OWN_ID = re.compile(rf"<zerobot\.[0-9a-f]+\.([0-9a-f]{{{KEY_DIGITS}}})@([^<>@\s]+)>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A mail of a thread that was taken in."""
+
+    id: str
+    """Its Message-ID with brackets; empty when it has none."""
+    sender: str
+    """The proved address; an answer goes there and nowhere else, but for `others`."""
+    others: tuple[str, ...] = ()
+    """Who else it was written to, without the bot."""
+    references: tuple[str, ...] = ()
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """What is remembered of a thread."""
+
+    key: str
+    owner: str
+    """Who began it."""
+    people: frozenset[str]
+    """Who may go on in it."""
+    mails: tuple[Heard, ...] = ()
+    """The newest ones, oldest first."""
+    times: tuple[float, ...] = ()
+    """When mails were taken in within the last hour, in seconds of wall time."""
+
+    def answered(self, message_id: str) -> Heard | None:
+        """The mail that an answer refers to; the newest one when it names none that is known."""
+        named = (mail for mail in reversed(self.mails) if mail.id and mail.id == message_id)
+        return next(named, self.mails[-1] if self.mails else None)
+
+    def count_since(self, moment: float) -> int:
+        """Mails that were taken in since a moment (seconds of wall time), as far as the last hour goes."""
+        return sum(time > moment for time in self.times)
+
+
+def others_of(mail: Mail, sender: str, own: frozenset[str]) -> tuple[str, ...]:
+    """Who else a mail was written to.
+
+    Args:
+        mail: The mail.
+        sender: Its proved sender.
+        own: The bot's addresses.
+    """
+    listed = (box.address for box in (*mail.to, *mail.cc))
+    return tuple(dict.fromkeys(each for each in listed if each not in own and each != sender))[:PEOPLE_KEPT]
+
+
+def likely_keys(mail: Mail, sender: str, own: frozenset[str]) -> Iterator[str]:
+    """The threads that a mail may go on, the likeliest first: by our own ids, by its root, by subject and people."""
+    domains = {address.rpartition("@")[2] for address in own}
+    for ident in (mail.in_reply_to, *reversed(mail.references)):
+        if (found := _OWN_ID.fullmatch(ident)) is not None and found[2].lower() in domains:
+            yield found[1]
+    others = others_of(mail, sender, own)
+    if _answers(mail):
+        root = thread_root(mail)
+        yield from (_digest("root", root, person) for person in (sender, *others))
+    if base_subject(mail.subject):
+        yield _by_subject(mail, sender, others)
+
+
+def new_thread(mail: Mail, fingerprint: str, sender: str, own: frozenset[str]) -> Thread:
+    """The thread that a mail begins, whatever others it names.
+
+    Args:
+        mail: The mail.
+        fingerprint: What tells it from all other mails.
+        sender: Its proved sender.
+        own: The bot's addresses.
+    """
+    if _answers(mail):
+        key = _digest("root", thread_root(mail), sender)
+    elif base_subject(mail.subject):
+        key = _by_subject(mail, sender, others_of(mail, sender, own))
+    else:
+        key = _digest("alone", fingerprint, sender)
+    return Thread(key=key, owner=sender, people=frozenset({sender}))
+
+
+def with_mail(thread: Thread, mail: Mail, sender: str, own: frozenset[str], now: float) -> Thread:
+    """A thread after a mail of it was taken in; the same mail again changes nothing but its time.
+
+    Args:
+        thread: The thread before.
+        mail: The mail.
+        sender: Its proved sender, one of the thread's people.
+        own: The bot's addresses.
+        now: Seconds of wall time.
+    """
+    others = others_of(mail, sender, own)
+    ids = tuple(dict.fromkeys((*mail.references, *((mail.in_reply_to,) if mail.in_reply_to else ()))))
+    heard = Heard(
+        id=mail.message_id,
+        sender=sender,
+        others=others,
+        references=ids if len(ids) <= REFERENCES_KEPT else (ids[0], *ids[1 - REFERENCES_KEPT :]),
+        subject=mail.subject,
+    )
+    mails = (*(each for each in thread.mails if each != heard), heard)
+    people = [*thread.people, *(each for each in (sender, *others) if each not in thread.people)]
+    return replace(
+        thread,
+        people=frozenset(people[:PEOPLE_KEPT]) | {thread.owner},
+        mails=mails[-MAILS_KEPT:],
+        times=(*(time for time in thread.times if time > now - HOUR), now),
+    )
+
+
+def write_thread(thread: Thread) -> str:
+    """A thread as text, for the store."""
+    return json.dumps(
+        {
+            "owner": thread.owner,
+            "people": sorted(thread.people),
+            "times": thread.times,
+            "mails": [
+                [each.id, each.sender, list(each.others), list(each.references), each.subject] for each in thread.mails
+            ],
+        }
+    )
+
+
+def read_thread(key: str, text: str | None) -> Thread | None:
+    """A thread of the store; None: there is none, or nothing that can be read."""
+    try:
+        value: Any = json.loads(text or "")
+        return Thread(
+            key=key,
+            owner=value["owner"],
+            people=frozenset(value["people"]),
+            times=tuple(value["times"]),
+            mails=tuple(
+                Heard(id=ident, sender=sender, others=tuple(others), references=tuple(references), subject=subject)
+                for ident, sender, others, references, subject in value["mails"]
+            ),
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _answers(mail: Mail) -> bool:
+    return bool(mail.references or mail.in_reply_to)
+
+
+def _by_subject(mail: Mail, sender: str, others: Iterable[str]) -> str:
+    return _digest("subject", base_subject(mail.subject).casefold(), *sorted({sender, *others}))
+
+
+def _digest(*parts: str) -> str:
+    text = json.dumps(parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]

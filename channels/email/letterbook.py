@@ -1,0 +1,104 @@
+"""The threads that mail belongs to, as the channel's state keeps them; and how many mails a correspondent has sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from channels.email.correspondence import HOUR, Thread, likely_keys, new_thread, read_thread, with_mail, write_thread
+from channels.email.decode import Reading
+from zerobot.core.channel import ChannelState
+from zerobot.core.clock import Clock
+
+PEER_SHARE = 3
+"""A correspondent gets so many times the answers of one thread within an hour, over all threads."""
+
+
+class TooManyError(Exception):
+    """More mails within an hour than are answered."""
+
+
+class Letterbook:
+    """Remembers threads.
+
+    Args:
+        state: The channel's.
+        clock: The time.
+        own: The bot's addresses.
+        most: Mails that are answered in one thread within an hour.
+    """
+
+    def __init__(self, state: ChannelState, clock: Clock, own: frozenset[str], most: int) -> None:
+        self._state = state
+        self._clock = clock
+        self._own = own
+        self._most = most
+
+    async def known(self, key: str) -> Thread | None:
+        """A thread by its key.
+
+        Raises:
+            StorageError: It cannot be read now.
+        """
+        return read_thread(key, await self._state.get(_thread(key)))
+
+    async def of(self, reading: Reading, sender: str) -> Thread:
+        """The thread that a mail goes on or begins, without the mail in it.
+
+        Raises:
+            StorageError: It cannot be read now.
+        """
+        for key in dict.fromkeys(likely_keys(reading.mail, sender, self._own)):
+            thread = await self.known(key)
+            if thread is not None and sender in thread.people:
+                return thread
+        fresh = new_thread(reading.mail, reading.fingerprint, sender, self._own)
+        return await self.known(fresh.key) or fresh
+
+    async def add(self, thread: Thread, reading: Reading, sender: str) -> Thread:
+        """Put a mail into its thread. One that is in it already, a crash having come between, is not counted again.
+
+        Raises:
+            TooManyError: There were too many within the hour; nothing is stored.
+            StorageError: It is not stored.
+        """
+        now = self._clock.now().timestamp()
+        after = with_mail(thread, reading.mail, sender, self._own, now)
+        if thread.mails and thread.mails[-1] == after.mails[-1]:
+            return thread
+        times = [time for time in await self._times(sender) if time > now - HOUR]
+        if thread.count_since(now - HOUR) >= self._most or len(times) >= self._most * PEER_SHARE:
+            raise TooManyError
+        await self._state.set(_peer(sender), json.dumps([*times, now]))
+        await self._state.set(_thread(after.key), write_thread(after))
+        return after
+
+    async def forget(self, thread: Thread, sender: str) -> None:
+        """Take back what was added: whoever wrote may not talk to the bot, so nothing of theirs is kept.
+
+        Args:
+            thread: As it was before.
+            sender: Who wrote.
+
+        Raises:
+            StorageError: It is still there.
+        """
+        if thread.mails:
+            await self._state.set(_thread(thread.key), write_thread(thread))
+        else:
+            await self._state.forget(_thread(thread.key))
+            await self._state.forget(_peer(sender))
+
+    async def _times(self, sender: str) -> list[float]:
+        try:
+            return [float(time) for time in json.loads(await self._state.get(_peer(sender)) or "[]")]
+        except (ValueError, TypeError):
+            return []
+
+
+def _thread(key: str) -> str:
+    return f"thread:{key}"
+
+
+def _peer(sender: str) -> str:
+    return f"peer:{hashlib.sha256(sender.encode()).hexdigest()[:16]}"

@@ -1,0 +1,63 @@
+"""From what delivery says to a letter: to whom it goes, what it answers, what it is called. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from channels.email.compose import Enclosure, Letter, reply_subject
+from channels.email.correspondence import Heard, Thread
+from channels.email.mail import Mailbox
+from channels.email.settings import EmailSettings
+from zerobot.core.channel import OutboundMessage
+
+_TITLE = 60
+"""Characters of a text's first line that make the subject of a mail that answers none."""
+
+
+def letter_of(
+    message: OutboundMessage,
+    thread: Thread | None,
+    settings: EmailSettings,
+    date: datetime,
+    *,
+    subject: str = "",
+    to_all: bool = False,
+    files: tuple[Enclosure, ...] = (),
+) -> Letter:
+    """Make a letter.
+
+    Args:
+        message: What to say, and where.
+        thread: What is remembered of the place; None: nothing, the mail goes to whom the place is named after.
+        settings: The channel's table.
+        date: Aware.
+        subject: Its own; empty: that of the mail which it answers.
+        to_all: Whether all who wrote in the thread get it, the others in CC.
+        files: What goes along.
+    """
+    heard = thread.answered(message.reply_to) if thread is not None else None
+    to = heard.sender if heard is not None else message.place.chat
+    cc = [*(heard.others if heard is not None and settings.reply_to_all else ())]
+    if to_all and thread is not None:
+        cc += [each.sender for each in thread.mails]
+    answered = heard.id if heard is not None else message.reply_to
+    return Letter(
+        key=message.key,
+        thread=message.place.thread or "",
+        sender=Mailbox(settings.display_name or "", settings.address),
+        to=Mailbox("", to),
+        cc=tuple(Mailbox("", each) for each in dict.fromkeys(cc) if each != to),
+        subject=subject or _subject(message, heard),
+        body=message.body,
+        date=date,
+        in_reply_to=answered if answered.startswith("<") else "",
+        references=heard.references if heard is not None else (),
+        files=files,
+    )
+
+
+def _subject(message: OutboundMessage, heard: Heard | None) -> str:
+    if heard is not None or message.reply_to:
+        return reply_subject(heard.subject if heard is not None else "")
+    line = next((line.strip() for line in message.body.text.splitlines() if line.strip()), "")
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"

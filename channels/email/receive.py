@@ -1,0 +1,242 @@
+"""Receiving: from the folder to the inbox, each mail once, and marked as read only when it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from channels._wire.backoff import Backoff
+from channels.email.decode import Reading, Whereabouts, envelope_of, names_us, says_nothing
+from channels.email.imap.answers import Folder
+from channels.email.imap.errors import ImapError, ImapNoError
+from channels.email.imap.idle import wait_for_mail
+from channels.email.imap.mailbox import Imap
+from channels.email.letterbook import Letterbook, TooManyError
+from channels.email.position import OVERLAP, Position, arrival, is_stale, load_position, store_position
+from channels.email.proof.authenticity import Proof, ProofRules, SignatureCheck, prove
+from channels.email.reading.automatic import why_unanswered
+from channels.email.reading.mime import read_mail
+from channels.email.reading.threads import fingerprint
+from channels.email.refusals import Refusals
+from channels.email.said.words import spoken
+from channels.email.settings import EmailSettings
+from zerobot.core.channel import ChannelServices, Intake
+from zerobot.core.envelope import Acceptance
+from zerobot.core.errors import ChannelFaultError, StorageError
+
+ROOM = 2_000_000
+"""Bytes of a mail beside its attachments: texts in two forms, pictures of signatures, headers."""
+ENCODED = 1.4
+"""How much larger a file is in a mail: base64 and its line ends."""
+PASSING_TRIES = 20
+"""Looks at a mail whose sender could not be proved for a passing reason (the DNS), one at each search for new mail."""
+_MISSING = frozenset({"NONEXISTENT", "TRYCREATE"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverParts:
+    """What a receiver works with."""
+
+    settings: EmailSettings
+    services: ChannelServices
+    connect: Callable[[], Awaitable[Imap]]
+    """Opens the mailbox: logged in, no folder selected."""
+    letterbook: Letterbook
+    refusals: Refusals
+    check: SignatureCheck
+
+
+class Receiver:
+    """See the module.
+
+    Args:
+        parts: What it works with.
+    """
+
+    def __init__(self, parts: ReceiverParts) -> None:
+        self._parts = parts
+        self._rules = ProofRules.of(parts.settings)
+        self._own = parts.settings.own_addresses
+        self._commands = frozenset(command.name for command in parts.services.commands)
+
+    async def run(self, intake: Intake) -> None:
+        """Receive until cancelled.
+
+        Raises:
+            ChannelFaultError: The account or the folder needs a person.
+        """
+        backoff = Backoff(self._parts.services.clock)
+        while True:
+            try:
+                await self._session(intake)
+            except (ImapError, StorageError) as error:
+                intake.disconnected(str(error))
+                self._parts.services.log(
+                    "email.broken", level="warning", error=error, channel=self._parts.services.name
+                )
+                await backoff.wait()
+
+    async def _session(self, intake: Intake) -> None:
+        """One connection, until it breaks."""
+        settings = self._parts.settings
+        imap = await self._parts.connect()
+        try:
+            folder = await self._select(imap)
+            position = await self._begin(intake, imap, folder)
+            while True:
+                position = await self._take_new(intake, imap, folder, position)
+                intake.connected()
+                await wait_for_mail(
+                    imap, self._parts.services.clock, renewal=settings.idle_renewal, poll=settings.poll_interval
+                )
+        finally:
+            await imap.close()
+
+    async def _select(self, imap: Imap) -> Folder:
+        name = self._parts.settings.folder
+        try:
+            return await imap.select(name)
+        except ImapNoError as error:
+            if error.code not in _MISSING:
+                raise
+            key = f"[channels.{self._parts.services.name}]"
+            raise ChannelFaultError(f"there is no folder {name}: {error}", advice=f"check folder in {key}") from error
+
+    async def _begin(self, intake: Intake, imap: Imap, folder: Folder) -> Position:
+        """Where reading goes on; at the first start, and when the folder was numbered anew, earlier mail is seen to."""
+        state, now = self._parts.services.state, self._parts.services.clock.now()
+        known = await load_position(state, folder.name)
+        if known is not None and known.validity == folder.validity:
+            return known
+        last = folder.next_uid - 1 if folder.next_uid else max(await imap.new_uids(0), default=0)
+        if known is None:
+            position = Position(
+                folder=folder.name, validity=folder.validity, uid=last, began=now, newest=now, postponed=()
+            )
+            earlier = await imap.new_uids(0, unseen=True) if self._parts.settings.answer_backlog else []
+        else:
+            self._parts.services.log(
+                "email.renumbered", level="warning", channel=self._parts.services.name, folder=folder.name
+            )
+            position = replace(known, validity=folder.validity, uid=last, postponed=())
+            earlier = await imap.new_uids(0, since=(known.newest - OVERLAP).date())
+        for uid in earlier:
+            if uid <= last:
+                position = await self._take(intake, imap, folder, position, uid)
+        await store_position(state, position)
+        return position
+
+    async def _take_new(self, intake: Intake, imap: Imap, folder: Folder, position: Position) -> Position:
+        """Take in what is new, and look again at what could not be judged before."""
+        before = position
+        for each in position.postponed:
+            position = await self._take(intake, imap, folder, position, each.uid)
+        if position != before:
+            await store_position(self._parts.services.state, position)
+        for uid in await imap.new_uids(position.uid):
+            position = await self._take(intake, imap, folder, replace(position, uid=uid), uid)
+            await store_position(self._parts.services.state, position)
+        return position
+
+    async def _take(self, intake: Intake, imap: Imap, folder: Folder, position: Position, uid: int) -> Position:
+        """Take in one mail, or refuse it.
+
+        Returns:
+            The position, with what is to be looked at again.
+        """
+        limit = int(self._parts.settings.max_attachment * ENCODED) + ROOM
+        fetched = await imap.fetch(uid, limit)
+        if fetched is None:
+            return position.without(uid)
+        now = self._parts.services.clock.now()
+        try:
+            reading = await asyncio.to_thread(_read, fetched.raw)
+            if not fetched.whole:
+                reading = replace(reading, mail=replace(reading.mail, cut=True))
+            proof = await prove(reading.mail, fetched.raw, self._rules, self._parts.check)
+        except Exception as error:  # noqa: BLE001 - one odd mail must not keep all others out
+            self._parts.services.log(
+                "email.unreadable", level="error", error=error, channel=self._parts.services.name, uid=uid
+            )
+            return position.without(uid)
+        if proof.address is None and proof.temporary and position.tries(uid) < PASSING_TRIES:
+            return position.with_try(uid)
+        came_in = arrival(reading.mail, now)
+        position = replace(position.without(uid), newest=max(position.newest, came_in))
+        stale = is_stale(came_in, position, now, backlog=self._parts.settings.answer_backlog)
+        if await self._hand_over(intake, reading, proof, Whereabouts.of(folder, uid), stale=stale):
+            await self._done_with(imap, folder, uid)
+        return position
+
+    async def _hand_over(
+        self, intake: Intake, reading: Reading, proof: Proof, where: Whereabouts, *, stale: bool
+    ) -> bool:
+        """Give a mail to the inbox, unless there is a reason not to; True: it is stored there."""
+        parts, mail = self._parts, reading.mail
+        says = mail.sender.address if mail.sender is not None else ""
+        refusal = self._refusal(reading, proof, stale=stale)
+        if refusal is not None:
+            await parts.refusals.note(*refusal, says)
+            if refusal[0] is Acceptance.NOT_ALLOWED:
+                await parts.refusals.alarm_unproved(intake, proof.reason, says)
+            return False
+        before = await parts.letterbook.of(reading, says)
+        try:
+            thread = await parts.letterbook.add(before, reading, says)
+        except TooManyError:
+            await parts.refusals.note(Acceptance.LOOP, "too_many", says)
+            await parts.refusals.alarm_loop(intake, says, parts.settings.answers_per_hour)
+            return False
+        envelope = envelope_of(
+            reading, thread, where, parts.services.name, self._own, self._commands, parts.services.escape
+        )
+        accepted = await intake.accept(envelope)
+        if accepted in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
+            return True
+        await parts.letterbook.forget(before, says)
+        return False
+
+    def _refusal(self, reading: Reading, proof: Proof, *, stale: bool) -> tuple[Acceptance, str] | None:
+        """Why a mail is not even shown to the inbox; None: nothing speaks against it."""
+        if stale:
+            return Acceptance.STALE, "stale"
+        if (why := why_unanswered(reading.mail, self._own)) is not None:
+            return (Acceptance.OWN_MESSAGE if why == "own_mail" else Acceptance.LOOP), why
+        if proof.address is None:
+            return Acceptance.NOT_ALLOWED, proof.reason
+        if not names_us(reading.mail, self._own):
+            return Acceptance.NOT_ADDRESSED, "not_named"
+        if says_nothing(reading):
+            return Acceptance.NOT_ADDRESSED, "empty"
+        return None
+
+    async def _done_with(self, imap: Imap, folder: Folder, uid: int) -> None:
+        """Mark a mail that is stored as read, or move it away. That it cannot be done costs nothing but the mark."""
+        target = self._parts.settings.processed_folder
+        try:
+            if not target:
+                await imap.mark_seen(uid)
+                return
+            try:
+                await imap.move(uid, target)
+            except ImapNoError as error:
+                if error.code not in _MISSING:
+                    raise
+                await imap.create(target)
+                await imap.move(uid, target)
+        except ImapNoError as error:
+            self._parts.services.log(
+                "email.not_marked",
+                level="warning",
+                error=error,
+                channel=self._parts.services.name,
+                folder=folder.name,
+                uid=uid,
+            )
+
+
+def _read(raw: bytes) -> Reading:
+    """Read a mail; it takes processor time, so it is done in a thread."""
+    mail = read_mail(raw)
+    return Reading(mail=mail, spoken=spoken(mail.bodies, subject=mail.subject), fingerprint=fingerprint(mail, raw))

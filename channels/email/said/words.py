@@ -1,0 +1,49 @@
+"""What a mail says: its new text first, apart from what it quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from channels._text.clean import clean
+from channels.email.mail import Body
+from channels.email.said.flowed import flowed_lines
+from channels.email.said.headings import is_forward_subject
+from channels.email.said.html_text import html_lines
+from channels.email.said.lines import Line, plain_lines, written
+from channels.email.said.quotes import split
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The words of a mail."""
+
+    new: str
+    """What its author wrote; empty when nothing in it is new."""
+    removed: str
+    """What was left out: quotes of older mails and signatures."""
+
+
+def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
+    """Read the text parts of a mail.
+
+    Args:
+        bodies: In their order.
+        subject: Of the mail; one that says "forwarded" makes the older mail below the text a part of what is said,
+            since some clients mark both alike (Outlook).
+    """
+    lines: list[Line] = []
+    for body in bodies:
+        if lines and not lines[-1].blank:
+            lines.append(Line(""))
+        lines += body_lines(body)
+    new, removed = split(lines, forwarded=is_forward_subject(subject))
+    return Spoken(written(new), written(removed))
+
+
+def body_lines(body: Body) -> list[Line]:
+    """The lines of one text part, whatever its form."""
+    text = clean(body.text)
+    if body.html:
+        return html_lines(text)
+    return flowed_lines(text, delsp=body.delsp) if body.flowed else plain_lines(text)
