@@ -31,6 +31,8 @@ class Heard:
 
     id: str
     """Its Message-ID with brackets; empty when it has none."""
+    fingerprint: str
+    """What tells it from all other mails."""
     sender: str
     """The proved address; an answer goes there and nowhere else, but for `others`."""
     others: tuple[str, ...] = ()
@@ -57,6 +59,10 @@ class Thread:
         """The mail that an answer refers to; the newest one when it names none that is known."""
         named = (mail for mail in reversed(self.mails) if mail.id and mail.id == message_id)
         return next(named, self.mails[-1] if self.mails else None)
+
+    def has(self, fingerprint: str) -> bool:
+        """Whether a mail is among those that are remembered."""
+        return any(mail.fingerprint == fingerprint for mail in self.mails)
 
     def count_since(self, moment: float) -> int:
         """Mails that were taken in since a moment (seconds of wall time), as far as the last hour goes."""
@@ -107,12 +113,13 @@ def new_thread(mail: Mail, fingerprint: str, sender: str, own: frozenset[str]) -
     return Thread(key=key, owner=sender, people=frozenset({sender}))
 
 
-def with_mail(thread: Thread, mail: Mail, sender: str, own: frozenset[str], now: float) -> Thread:
-    """A thread after a mail of it was taken in; the same mail again changes nothing but its time.
+def with_mail(thread: Thread, mail: Mail, fingerprint: str, sender: str, own: frozenset[str], now: float) -> Thread:
+    """A thread after a mail of it was taken in.
 
     Args:
         thread: The thread before.
         mail: The mail.
+        fingerprint: What tells it from all other mails.
         sender: Its proved sender, one of the thread's people.
         own: The bot's addresses.
         now: Seconds of wall time.
@@ -121,17 +128,17 @@ def with_mail(thread: Thread, mail: Mail, sender: str, own: frozenset[str], now:
     ids = tuple(dict.fromkeys((*mail.references, *((mail.in_reply_to,) if mail.in_reply_to else ()))))
     heard = Heard(
         id=mail.message_id,
+        fingerprint=fingerprint,
         sender=sender,
         others=others,
         references=ids if len(ids) <= REFERENCES_KEPT else (ids[0], *ids[1 - REFERENCES_KEPT :]),
         subject=mail.subject,
     )
-    mails = (*(each for each in thread.mails if each != heard), heard)
-    people = [*thread.people, *(each for each in (sender, *others) if each not in thread.people)]
+    people = [*sorted(thread.people), *(each for each in (sender, *others) if each not in thread.people)]
     return replace(
         thread,
         people=frozenset(people[:PEOPLE_KEPT]) | {thread.owner},
-        mails=mails[-MAILS_KEPT:],
+        mails=(*thread.mails, heard)[-MAILS_KEPT:],
         times=(*(time for time in thread.times if time > now - HOUR), now),
     )
 
@@ -144,7 +151,8 @@ def write_thread(thread: Thread) -> str:
             "people": sorted(thread.people),
             "times": thread.times,
             "mails": [
-                [each.id, each.sender, list(each.others), list(each.references), each.subject] for each in thread.mails
+                [each.id, each.fingerprint, each.sender, list(each.others), list(each.references), each.subject]
+                for each in thread.mails
             ],
         }
     )
@@ -160,8 +168,15 @@ def read_thread(key: str, text: str | None) -> Thread | None:
             people=frozenset(value["people"]),
             times=tuple(value["times"]),
             mails=tuple(
-                Heard(id=ident, sender=sender, others=tuple(others), references=tuple(references), subject=subject)
-                for ident, sender, others, references, subject in value["mails"]
+                Heard(
+                    id=ident,
+                    fingerprint=fingerprint,
+                    sender=sender,
+                    others=tuple(others),
+                    references=tuple(references),
+                    subject=subject,
+                )
+                for ident, fingerprint, sender, others, references, subject in value["mails"]
             ),
         )
     except (ValueError, TypeError, KeyError):

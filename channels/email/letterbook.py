@@ -55,20 +55,27 @@ class Letterbook:
         fresh = new_thread(reading.mail, reading.fingerprint, sender, self._own)
         return await self.known(fresh.key) or fresh
 
-    async def add(self, thread: Thread, reading: Reading, sender: str) -> Thread:
+    async def add(self, thread: Thread, reading: Reading, sender: str, *, decides: bool) -> Thread:
         """Put a mail into its thread. One that is in it already, a crash having come between, is not counted again.
+
+        Args:
+            thread: Without the mail.
+            reading: The mail.
+            sender: Its proved sender.
+            decides: Whether it answers a request of ours: however many of those a thread has, each wants an answer.
 
         Raises:
             TooManyError: There were too many within the hour; nothing is stored.
             StorageError: It is not stored.
         """
-        now = self._clock.now().timestamp()
-        after = with_mail(thread, reading.mail, sender, self._own, now)
-        if thread.mails and thread.mails[-1] == after.mails[-1]:
+        if thread.has(reading.fingerprint):
             return thread
+        now = self._clock.now().timestamp()
         times = [time for time in await self._times(sender) if time > now - HOUR]
-        if thread.count_since(now - HOUR) >= self._most or len(times) >= self._most * PEER_SHARE:
+        too_many = thread.count_since(now - HOUR) >= self._most and not decides
+        if too_many or len(times) >= self._most * PEER_SHARE:
             raise TooManyError
+        after = with_mail(thread, reading.mail, reading.fingerprint, sender, self._own, now)
         await self._state.set(_peer(sender), json.dumps([*times, now]))
         await self._state.set(_thread(after.key), write_thread(after))
         return after

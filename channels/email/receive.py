@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from channels._wire.backoff import Backoff
+from channels.email.buttons import answer
 from channels.email.decode import Reading, Whereabouts, envelope_of, names_us, says_nothing
 from channels.email.imap.answers import Folder
 from channels.email.imap.errors import ImapError, ImapNoError
@@ -183,7 +184,8 @@ class Receiver:
             return False
         before = await parts.letterbook.of(reading, says)
         try:
-            thread = await parts.letterbook.add(before, reading, says)
+            decides = answer(mail, reading.spoken.new) is not None
+            thread = await parts.letterbook.add(before, reading, says, decides=decides)
         except TooManyError:
             await parts.refusals.note(Acceptance.LOOP, "too_many", says)
             await parts.refusals.alarm_loop(intake, says, parts.settings.answers_per_hour)

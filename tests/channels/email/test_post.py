@@ -114,6 +114,20 @@ async def test_a_request_is_answered_by_a_mail(house: EmailHouse, said: str, com
     assert intake.accepted[0].text == command
 
 
+async def test_decisions_are_not_counted_as_mails_of_a_thread(house: EmailHouse) -> None:
+    """An operator who asked for much has much to decide in one hour; it is no loop."""
+    async with house.running() as intake:
+        house.writes("do all of it", sender="olga@example.com", subject="Work")
+        await intake.until(lambda: intake.accepted)
+        place = intake.accepted[0].place
+        for number in range(15):
+            await house.channel.ask(place, request(code=f"BCDF{number:02}"), f"p{number}")
+            house.writes("approve", sender="olga@example.com", answers=house.smtp.mails[-1])
+        await intake.until(lambda: len(intake.accepted) == 16)
+    assert {each.place for each in intake.accepted} == {place}
+    assert intake.accepted[-1].text == "/approve BCDF14"
+
+
 async def test_other_words_to_a_request_decide_nothing(house: EmailHouse) -> None:
     """They are words like any others."""
     async with house.running() as intake:

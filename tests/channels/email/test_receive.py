@@ -195,6 +195,16 @@ async def test_answers_to_one_correspondent_have_a_limit(house: EmailHouse) -> N
     assert len(intake.alarms) == 2
 
 
+async def test_mails_without_an_id_of_their_own_are_counted_too(house: EmailHouse) -> None:
+    """A machine that gives none, and writes the same subject each time."""
+    async with house.running() as intake:
+        for number in range(12):
+            house.writes(f"mail {number}", Subject="the same", Message_ID="")
+        house.writes("end", sender="bea@example.com", subject="")
+        await intake.until(lambda: intake.accepted and intake.accepted[-1].text == "end")
+    assert len(intake.accepted) == 11
+
+
 async def test_a_thread_is_one_conversation_and_strangers_to_it_have_their_own(house: EmailHouse) -> None:
     """By our own ids, by theirs, by subject and people; who only knows the ids does not get in."""
     async with house.running() as intake:
