@@ -47,10 +47,10 @@ class Refusals:
         Raises:
             StorageError: It is told another time.
         """
-        who = self._services.escape(sender) or "nobody that can be read"
+        who = self._quoted(sender) if sender else "nobody that can be read"
         await intake.alarm(
             UNPROVED,
-            f"On channel {self._services.name} I refused a mail that says to be from `{who}`, since my mail server "
+            f"On channel {self._services.name} I refused a mail that says to be from {who}, since my mail server "
             f"does not vouch for that ({why}). There may be more of them: the log has a line for each, and "
             f"`zerobot doctor` counts them and shows whose results I could trust. I say this once a day.",
         )
@@ -63,10 +63,14 @@ class Refusals:
         """
         await intake.alarm(
             f"{LOOP} {sender}",
-            f"On channel {self._services.name} I let a mail from `{self._services.escape(sender)}` be: there were "
+            f"On channel {self._services.name} I let a mail from {self._quoted(sender)} be: there were "
             f"{limit} within an hour already, which looks like two machines that answer each other. "
             f"`channels.{self._services.name}.answers_per_hour` sets the limit.",
         )
+
+    def _quoted(self, address: str) -> str:
+        """An address as code: whoever chose it, nothing of it is read as Markdown."""
+        return f"`{self._services.escape(address).replace('`', '?')}`"
 
 
 async def counted(state: ChannelState) -> Mapping[str, int]:

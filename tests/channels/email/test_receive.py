@@ -99,6 +99,14 @@ async def test_who_is_not_proved_is_refused_quietly_and_operators_hear_of_it(hou
     assert house.smtp.mails == []
 
 
+async def test_an_address_writes_no_markdown_to_operators(house: EmailHouse) -> None:
+    """Its local part may have nearly any character."""
+    async with house.running() as intake:
+        house.writes("hi", sender="a`[x](https://evil.test)`@example.com", proved=False, From='"a`[x](b)`"@example.com')
+        await intake.until(lambda: intake.alarms)
+    assert '`"a?[x](b)?"@example.com`' in intake.alarms[0][1]
+
+
 @pytest.mark.parametrize(
     ("fields", "reason", "why"),
     [
