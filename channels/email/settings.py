@@ -72,6 +72,10 @@ class EmailSettings(ChannelSettings):
     )
     folder: Text = Field(default="INBOX", description="The folder in which new mail is looked for.")
     pairing: bool = Field(default=False, description="Whether a stranger whose address is proved gets a code by mail.")
+    approval_timeout: Annotated[Duration, Field(gt=0, le=30 * 86_400)] | None = Field(
+        default=86_400.0,
+        description="How long an approval asked here, or by mail to operators, may wait; more than 0, at most 30d.",
+    )
     processed_folder: Text | None = Field(
         default=None,
         description="Where a mail is moved once it is taken in; absent: it stays, marked as read.",

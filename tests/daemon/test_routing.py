@@ -104,6 +104,16 @@ async def test_a_channel_may_give_operators_more_time() -> None:
     assert rules.time_for(Place("slow", "1")) == timedelta(hours=24)
 
 
+async def test_operators_who_are_asked_on_a_slow_channel_have_its_time() -> None:
+    """By mail, say, about what was asked in a chat; a chat's own time holds wherever they are asked."""
+    slow, quick = Place("slow", "1"), Place("quick", "1")
+    timeouts = {"slow": timedelta(hours=24), "quick": timedelta(minutes=10)}
+    rules = OperatorRules(users=(), timeout=timedelta(hours=1), timeouts=timeouts)
+    assert rules.time_for(ROOM, (OLGAS, slow)) == timedelta(hours=24)
+    assert rules.time_for(ROOM, (OLGAS, quick)) == timedelta(hours=1)
+    assert rules.time_for(quick, (slow,)) == timedelta(minutes=10)
+
+
 def test_an_id_without_a_scope_means_the_bots_own() -> None:
     """On a platform whose ids hold within a scope; full ids mean whom they name, other platforms have no scopes."""
     rules = OperatorRules(

@@ -94,9 +94,9 @@ class ApprovalDesk:
         line = self._wires.delivery.line(place.channel)
         return "" if line is None or line.open.notice_after is None or place in shown else WAITING
 
-    def timeout(self, place: Place) -> timedelta:
-        """How long operators have for what is asked in a place."""
-        return self._rules.time_for(place)
+    def timeout(self, place: Place, shown: Sequence[Place]) -> timedelta:
+        """How long operators have for what is asked in a place, and shown to them in others."""
+        return self._rules.time_for(place, shown)
 
     def still_counts(self, approval: Approval) -> bool:
         """Whether an approval was given by somebody who may still give it."""

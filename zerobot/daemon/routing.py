@@ -84,9 +84,16 @@ class OperatorRules:
         # Where an own request was decided is not on record, so a rule about that place counts when it is decided.
         return self.is_operator(decider, place) and (decider != asker or self.may_decide_own(direct=True))
 
-    def time_for(self, place: Place) -> timedelta:
-        """How long operators have for what is asked in a place."""
-        return self.timeouts.get(place.channel, self.timeout)
+    def time_for(self, place: Place, shown: Sequence[Place] = ()) -> timedelta:
+        """How long operators have for what is asked in a place.
+
+        Args:
+            place: Its channel's own time counts, if it has one.
+            shown: Where they are asked; a channel there whose own time is longer gives them that.
+        """
+        if (own := self.timeouts.get(place.channel)) is not None:
+            return own
+        return max(self.timeout, *(self.timeouts.get(each.channel, self.timeout) for each in (place, *shown)))
 
 
 def direct_places(delivery: Delivery, people: Sequence[Identity]) -> tuple[Place, ...]:

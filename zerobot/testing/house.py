@@ -370,7 +370,7 @@ class OperatorDouble:
         """See `Operators`."""
         self._house.note_log("operators.unreachable", conversation=conversation, turn=turn, place=place)
 
-    def timeout(self, place: Place) -> timedelta:  # noqa: ARG002 - the same everywhere
+    def timeout(self, place: Place, shown: Sequence[Place]) -> timedelta:  # noqa: ARG002 - the same everywhere
         """See `Operators`."""
         return self._house.settings.approval_timeout
 

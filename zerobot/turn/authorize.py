@@ -325,7 +325,7 @@ async def _ask(kit: TurnKit, turn: Turn, judged: Judged, digest: str, refused: S
         grantable=grantable(call.name, execution, verdict.rule),
         covers=covers(call.name, execution, verdict.rule),
         requested_at=now,
-        expires_at=now + kit.operators.timeout(turn.place),
+        expires_at=now + kit.operators.timeout(turn.place, places),
     )
     return Waiting(call, execution, PauseRequest(approval=approval, places=tuple(places)))
 

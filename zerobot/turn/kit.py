@@ -98,8 +98,8 @@ class Operators(Protocol):
         """Tell a chat, once a turn, that something it wants needs an operator, and that none can be asked."""
         ...
 
-    def timeout(self, place: Place) -> timedelta:
-        """How long operators have, for requests from this place."""
+    def timeout(self, place: Place, shown: Sequence[Place]) -> timedelta:
+        """How long operators have, for requests from this place that are shown in others."""
         ...
 
     def still_counts(self, approval: Approval) -> bool:

@@ -124,7 +124,7 @@ async def _close_rest(settler: Settler, transcript: Transcript, result: ToolResu
 def _asked_now(kit: TurnKit, turn: Turn, request: PauseRequest) -> PauseRequest:
     """A request whose time begins now: since it was made, the calls before it have run."""
     now = kit.clock.now()
-    expires_at = now + kit.operators.timeout(turn.place)
+    expires_at = now + kit.operators.timeout(turn.place, request.places)
     return replace(request, approval=replace(request.approval, requested_at=now, expires_at=expires_at))
 
 
