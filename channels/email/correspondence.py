@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from channels.email.mail import Mail
-from channels.email.reading.threads import base_subject, thread_root
+from channels.email.own_ids import read_own_id
+from channels.email.reading.msgids import first_and_newest
+from channels.email.subjects import base_subject
 
 MAILS_KEPT = 20
 """Mails of a thread that an answer can still refer to: the newest ones."""
@@ -22,7 +23,6 @@ REFERENCES_KEPT = 20
 PEOPLE_KEPT = 50
 HOUR = 3_600.0
 KEY_DIGITS = 16
-_OWN_ID = re.compile(rf"<zerobot\.[0-9a-f]+\.([0-9a-f]{{{KEY_DIGITS}}})@([^<>@\s]+)>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +81,16 @@ def others_of(mail: Mail, sender: str, own: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in listed if each not in own and each != sender))[:PEOPLE_KEPT]
 
 
+def thread_root(mail: Mail) -> str:
+    """The id of the mail that began the thread, as this one says; empty when it has no id either."""
+    return next(iter(mail.references), "") or mail.in_reply_to or mail.message_id
+
+
 def likely_keys(mail: Mail, sender: str, own: frozenset[str]) -> Iterator[str]:
     """The threads that a mail may go on, the likeliest first: by our own ids, by its root, by subject and people."""
-    domains = {address.rpartition("@")[2] for address in own}
     for ident in (mail.in_reply_to, *reversed(mail.references)):
-        if (found := _OWN_ID.fullmatch(ident)) is not None and found[2].lower() in domains:
-            yield found[1]
+        if key := read_own_id(ident, own):
+            yield key
     others = others_of(mail, sender, own)
     if _answers(mail):
         root = thread_root(mail)
@@ -125,13 +129,13 @@ def with_mail(thread: Thread, mail: Mail, fingerprint: str, sender: str, own: fr
         now: Seconds of wall time.
     """
     others = others_of(mail, sender, own)
-    ids = tuple(dict.fromkeys((*mail.references, *((mail.in_reply_to,) if mail.in_reply_to else ()))))
+    ids = [each for each in dict.fromkeys((*mail.references, mail.in_reply_to)) if each]
     heard = Heard(
         id=mail.message_id,
         fingerprint=fingerprint,
         sender=sender,
         others=others,
-        references=ids if len(ids) <= REFERENCES_KEPT else (ids[0], *ids[1 - REFERENCES_KEPT :]),
+        references=first_and_newest(ids, REFERENCES_KEPT),
         subject=mail.subject,
     )
     people = [*sorted(thread.people), *(each for each in (sender, *others) if each not in thread.people)]

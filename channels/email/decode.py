@@ -11,8 +11,8 @@ from channels.email.buttons import answer
 from channels.email.correspondence import Thread, others_of
 from channels.email.imap.answers import Folder
 from channels.email.mail import Mail, MailFile
-from channels.email.reading.threads import base_subject
 from channels.email.said.words import Spoken
+from channels.email.subjects import base_subject
 from zerobot.core.envelope import Attachment, InboundEnvelope
 from zerobot.core.places import ConversationKey, Identity, Place
 

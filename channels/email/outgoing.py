@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from channels.email.compose import Enclosure, Letter, reply_subject
 from channels.email.correspondence import Heard, Thread
 from channels.email.mail import Mailbox
 from channels.email.settings import EmailSettings
+from channels.email.writing.compose import reply_subject
+from channels.email.writing.letter import Enclosure, Letter
 from zerobot.core.channel import OutboundMessage
 
 _TITLE = 60

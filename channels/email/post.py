@@ -8,15 +8,17 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from channels.email.buttons import body, subject
-from channels.email.compose import AddressError, Enclosure, Letter, message_id, pack
 from channels.email.correspondence import Thread
 from channels.email.imap.errors import ImapError
 from channels.email.imap.mailbox import Imap
 from channels.email.letterbook import Letterbook
 from channels.email.outgoing import letter_of
+from channels.email.own_ids import own_id
 from channels.email.sent import SentCopies
 from channels.email.settings import EmailSettings
 from channels.email.smtp.sender import SmtpSender
+from channels.email.writing.compose import AddressError, pack
+from channels.email.writing.letter import Enclosure, Letter
 from zerobot.core.approvals import ApprovalPrompt
 from zerobot.core.channel import OutboundMessage, SentMessage
 from zerobot.core.clock import Clock
@@ -114,8 +116,7 @@ class Post:
         """
         if self._settings.sent_copy != "server":
             raise CannotTellError("the server keeps no copies of what it has taken")
-        domain = self._settings.address.rpartition("@")[2]
-        ident = message_id(message.key, domain, message.place.thread or "")
+        ident = own_id(message.key, self._settings.address, message.place.thread or "")
         for left in reversed(range(LOOKS)):
             try:
                 async with self._sent() as (mailbox, folder):

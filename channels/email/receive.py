@@ -17,8 +17,8 @@ from channels.email.letterbook import Letterbook, TooManyError
 from channels.email.position import OVERLAP, Position, arrival, is_stale, load_position, store_position
 from channels.email.proof.authenticity import Proof, ProofRules, SignatureCheck, prove
 from channels.email.reading.automatic import why_unanswered
+from channels.email.reading.fingerprint import fingerprint
 from channels.email.reading.mime import read_mail
-from channels.email.reading.threads import fingerprint
 from channels.email.refusals import Refusals
 from channels.email.said.words import spoken
 from channels.email.settings import EmailSettings

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from channels._text.layout import GUARD, Layout, lay_out
 from channels._text.links import has_visible_text
 from channels._text.parse import parse
-from channels.email.html import fragment, paragraph
+from channels.email.writing.html import fragment, paragraph
 from zerobot.core.channel import MessageBody
 
 REPEAT_MARK = "↻ possibly a repeat:"

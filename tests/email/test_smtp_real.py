@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from channels.email.compose import Enclosure, Parcel
 from channels.email.mail import Mailbox
 from channels.email.settings import Security
 from channels.email.smtp.line import SmtpAccount
 from channels.email.smtp.sender import SmtpSender
 from channels.email.tls import make_context
+from channels.email.writing.letter import Enclosure, Parcel
 from tests.channels.email.letters import parcel
 from tests.platforms.adapter_parts import HastyClock
 from tests.platforms.smtp_checks import complaints, mailboxes, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from channels.email.proof.nesting import end_of_comment
+from channels.email.reading.comments import end_of_comment
 
 _LONGEST = 16_384
 """Characters; the fields of the large providers have some 2,000."""

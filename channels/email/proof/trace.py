@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from channels.email.mail import Mail
-from channels.email.proof.nesting import end_of_comment
+from channels.email.reading.comments import end_of_comment
 
 Network = IPv4Network | IPv6Network
 

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from channels.email.mail import Mail
+from channels.email.own_ids import read_own_id
 from channels.email.reading.comments import without_comments
 from channels.email.reading.parameters import Parameterized, read_content_type
 
@@ -63,7 +64,6 @@ _BOUNCER = re.compile(r"mailer-?daemon|mail-daemon|postmaster|mdaemon")
 _NOBODY = re.compile(r"(?:.*[._+-])?(?:no|do[._-]?not|dont)[._-]?(?:reply|respond|answer)(?:[._+-].*)?")
 # RFC 3834, section 2, and RFC 2142, section 6.
 _LIST_PROGRAM = re.compile(r"owner-.+|.+-(?:owner|request|bounces?)|bounces?(?:[+-].*)?|majordomo|listserv|mailman")
-_OWN_ID = re.compile(r"<zerobot\.[0-9a-f]{16,64}(?:\.[0-9a-f]{16})?@([^>]+)>")
 # An invitation is answered as long as somebody wrote something to it.
 _INVITATIONS = frozenset({"", "REQUEST", "PUBLISH", "ADD"})
 
@@ -93,10 +93,7 @@ def why_unanswered(mail: Mail, own: AbstractSet[str]) -> Reason | None:
 def _from_ourselves(mail: Mail, own: AbstractSet[str]) -> Reason | None:
     if mail.sender is not None and mail.sender.address in own:
         return "own_mail"
-    made = _OWN_ID.fullmatch(mail.message_id)
-    if made is not None and made[1].lower() in {address.rpartition("@")[2] for address in own}:
-        return "own_mail"
-    return None
+    return "own_mail" if read_own_id(mail.message_id, own) is not None else None
 
 
 def _report(mail: Mail) -> Reason | None:

@@ -1,27 +1,41 @@
-"""Comments in fields (RFC 5322, section 3.2.2)."""
+"""Comments in fields: they nest, and a backslash takes the next character's meaning (RFC 5322, section 3.2.2)."""
 
 from __future__ import annotations
 
 import re
 
-_MARK = re.compile(r"\\.|[()\"]", re.DOTALL)
+_MARK = re.compile(r"\\.|[()]", re.DOTALL)
+_BEGINS = re.compile(r'\\.|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|(\()', re.DOTALL)
+
+
+def end_of_comment(value: str, at: int) -> int | None:
+    """Find where a comment ends.
+
+    Args:
+        value: Of a field.
+        at: Where its opening bracket stands.
+
+    Returns:
+        The position behind its closing bracket; None when it is never closed.
+    """
+    depth = 0
+    for mark in _MARK.finditer(value, at):
+        depth += (mark[0] == "(") - (mark[0] == ")")
+        if depth == 0:
+            return mark.end()
+    return None
 
 
 def without_comments(value: str) -> str:
-    """Leave out the comments of a field, which may hold comments; each leaves a blank.
+    """Leave out the comments of a field; each leaves a blank.
 
     A bracket in a quoted string is none; a comment that never ends goes to the end.
     """
     pieces: list[str] = []
-    depth, at, quoted = 0, 0, False
-    for mark in _MARK.finditer(value):
-        if mark[0] == '"' and depth == 0:
-            quoted = not quoted
-        elif mark[0] == "(" and not quoted:
-            if depth == 0:
-                pieces += (value[at : mark.start()], " ")
-            depth += 1
-        elif mark[0] == ")" and depth > 0:
-            depth -= 1
-            at = mark.end() if depth == 0 else at
-    return "".join(pieces) if depth else "".join((*pieces, value[at:]))
+    at = looked = 0
+    while (mark := _BEGINS.search(value, looked)) is not None:
+        looked = mark.end()
+        if mark[1]:
+            pieces += (value[at : mark.start()], " ")
+            at = looked = end_of_comment(value, mark.start()) or len(value)
+    return "".join((*pieces, value[at:]))

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from channels.email.mail import Mail
+from channels.email.reading.addresses import mailboxes, one_mailbox
 from channels.email.reading.content import read_content
 from channels.email.reading.encoded_words import decode_words, header_text, one_line
-from channels.email.reading.mailbox import mailboxes, one_mailbox
 from channels.email.reading.msgids import ids_in, references_in
 from channels.email.reading.parts import read_tree
 from channels.email.reading.transfer import decode_transfer

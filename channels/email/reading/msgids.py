@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from channels.email.reading.comments import without_comments
 
@@ -18,6 +19,15 @@ def ids_in(value: str) -> tuple[str, ...]:
 
 
 def references_in(value: str) -> tuple[str, ...]:
-    """The ids of a References field; of very many the first, which names the thread, and the newest."""
-    ids = ids_in(value)
-    return ids if len(ids) <= MOST_REFERENCES else (ids[0], *ids[1 - MOST_REFERENCES :])
+    """The ids of a References field, within bounds."""
+    return first_and_newest(ids_in(value), MOST_REFERENCES)
+
+
+def first_and_newest(ids: Sequence[str], most: int) -> tuple[str, ...]:
+    """Of very many ids the first, which names the thread, and the newest.
+
+    Args:
+        ids: Oldest first.
+        most: How many, two at least.
+    """
+    return tuple(ids) if len(ids) <= most else (ids[0], *ids[1 - most :])

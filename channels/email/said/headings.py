@@ -8,7 +8,6 @@ from enum import Enum
 from channels.email.said.lines import Line
 from channels.email.said.phrases import (
     DATE,
-    FORWARD_SUBJECTS,
     FORWARDED,
     FROM,
     OPENINGS,
@@ -81,12 +80,6 @@ def is_forward(text: str) -> bool:
         return True
     words = text.strip(" *\t\xa0")
     return len(words) <= 60 and words[-1:] in (":", "：") and words[:-1].strip().casefold() in FORWARDED
-
-
-def is_forward_subject(subject: str) -> bool:
-    """Whether a subject says that its mail passes another one on (`Fwd:`, `WG:`, `TR:`, ...)."""
-    prefix, colon, _ = subject.replace("：", ":").strip().partition(":")
-    return bool(colon) and prefix.strip(" []").casefold() in FORWARD_SUBJECTS
 
 
 def field_of(text: str) -> tuple[Field, str] | None:

@@ -57,14 +57,6 @@ FORWARDED = frozenset(
 )
 """Between dashes or before a colon: a mail that is passed on follows."""
 
-FORWARD_SUBJECTS = frozenset(
-    _phrases("""
-    fw | fwd | wg | tr | rv | enc | i | doorst | pd | vb | vs | vl | fs | videresendt | ilt | přep | пересл
-    转发 | 轉寄 | 轉發 | 転送 | 전달 | transf
-    """)
-)
-"""What a subject begins with, before the colon, if its mail passes another one on."""
-
 WROTE = _phrases("""
     wrote | writes | schrieb | geschrieben | schreibt | a écrit | écrit : | écrivait | a écrit : | escribió
     escribio | ha escrito | ha scritto | scrisse | scriveva | escreveu | schreef | geschreven | napisał | napisała

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from channels._text.clean import clean
 from channels.email.mail import Body
 from channels.email.said.flowed import flowed_lines
-from channels.email.said.headings import is_forward_subject
 from channels.email.said.html_text import html_lines
 from channels.email.said.lines import Line, plain_lines, written
 from channels.email.said.quotes import split
+from channels.email.subjects import is_passed_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
         if lines and not lines[-1].blank:
             lines.append(Line(""))
         lines += body_lines(body)
-    new, removed = split(lines, forwarded=is_forward_subject(subject))
+    new, removed = split(lines, forwarded=is_passed_on(subject))
     return Spoken(written(new), written(removed))
 
 

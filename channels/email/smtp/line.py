@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 from aiosmtplib import SMTP, SMTPException, SMTPResponseException
 from aiosmtplib.response import SMTPResponse
 
-from channels.email.compose import Parcel
 from channels.email.settings import Security
+from channels.email.writing.letter import Parcel
 from zerobot.core.errors import UnclearError
 
 Stage: TypeAlias = Literal["connect", "login", "sender", "recipient", "text"]

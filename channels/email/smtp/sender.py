@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from channels.email.compose import Parcel
 from channels.email.smtp.line import Deadlines, LineLostError, Refused, SmtpAccount, SmtpLine, SmtpRefusalError
+from channels.email.writing.letter import Parcel
 from zerobot.core.clock import Clock
 from zerobot.core.errors import (
     DeliveryError,

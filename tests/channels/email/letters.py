@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from channels.email.compose import Letter, Parcel, pack
 from channels.email.mail import Mailbox
 from channels.email.render import render
+from channels.email.writing.compose import pack
+from channels.email.writing.letter import Letter, Parcel
 
 BOT = Mailbox("Zero", "bot@example.com")
 ANN = Mailbox("Ann", "ann@example.com")

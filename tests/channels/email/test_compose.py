@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.compose import (
-    LOOP_FIELD,
-    REFERENCES,
-    AddressError,
-    Enclosure,
-    compose,
-    message_id,
-    one_line,
-    pack,
-    reply_subject,
-)
 from channels.email.mail import Mailbox
+from channels.email.own_ids import own_id
+from channels.email.writing.compose import LOOP_FIELD, REFERENCES, AddressError, compose, one_line, pack, reply_subject
+from channels.email.writing.letter import Enclosure
 from tests.channels.email.letters import ANN, ASKED, BEN, BOT, letter
 from tests.channels.text.strategies import anything, markdown
 from tests.platforms.smtp_checks import complaints, mailboxes, read
@@ -121,9 +113,9 @@ def test_the_same_letter_gives_the_same_bytes() -> None:
 
 def test_an_id_is_the_keys_own() -> None:
     """Every try has the same id, every other mail another one."""
-    assert message_id("t.1.0", "example.com") == message_id("t.1.0", "EXAMPLE.com")
-    assert message_id("t.1.0", "example.com") != message_id("t.1.1", "example.com")
-    assert message_id("t.1.0", "example.com") == read(compose(letter(key="t.1.0")))["Message-ID"]
+    assert own_id("t.1.0", "bot@example.com") == own_id("t.1.0", "bot@EXAMPLE.com")
+    assert own_id("t.1.0", "bot@example.com") != own_id("t.1.1", "bot@example.com")
+    assert own_id("t.1.0", "bot@example.com") == read(compose(letter(key="t.1.0")))["Message-ID"]
 
 
 def test_long_ids_stay_ids() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from channels.email.correspondence import thread_root
 from channels.email.reading.automatic import why_unanswered
+from channels.email.reading.fingerprint import fingerprint
 from channels.email.reading.mime import part_bytes, read_mail
-from channels.email.reading.threads import base_subject, fingerprint, thread_root
 from channels.email.said.words import spoken
+from channels.email.subjects import base_subject
 from tests.channels.email.eml_cases import Case, faults, load
 
 OWN = frozenset({"bot@example.test"})

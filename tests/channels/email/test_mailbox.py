@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.email.mail import Mailbox
-from channels.email.reading.mailbox import MOST_MAILBOXES, mailboxes, one_mailbox
+from channels.email.reading.addresses import MOST_MAILBOXES, mailboxes, one_mailbox
 
 WORDS = st.text("abcXYZ09!#$%&'*+-/=?^_`{|}~äЖ", min_size=1, max_size=8)
 LOCALS = st.lists(st.text("abcxyz09!#$%&'*+-/=?^_`{|}~ж", min_size=1, max_size=8), min_size=1, max_size=3).map(".".join)

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.email.correspondence import thread_root
 from channels.email.mail import Mail
 from channels.email.reading.automatic import why_unanswered
 from channels.email.reading.content import MOST_FILES, MOST_TEXT_BYTES
 from channels.email.reading.fields import MOST_FIELDS
+from channels.email.reading.fingerprint import fingerprint
 from channels.email.reading.mime import MOST_SUBJECT_CHARACTERS, part_bytes, read_mail
-from channels.email.reading.threads import base_subject, fingerprint, thread_root
+from channels.email.subjects import base_subject
 from tests.channels.email.mime_trees import HEADER, Branch, damaged, leaves, trees
 
 

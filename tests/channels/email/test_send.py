@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from channels.email.compose import Enclosure, Parcel
 from channels.email.mail import Mailbox
 from channels.email.smtp.line import Deadlines, SmtpAccount
 from channels.email.smtp.sender import LATER_SECONDS, LONGEST_SECONDS, MOST_LINES, SmtpSender
+from channels.email.writing.letter import Enclosure, Parcel
 from tests.channels.email.letters import ANN, BEN, parcel
 from tests.platforms.adapter_parts import HastyClock
 from tests.platforms.certificates import Authority

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.email.reading.fingerprint import fingerprint
 from channels.email.reading.mime import read_mail
 from channels.email.reading.msgids import MOST_REFERENCES, ids_in, references_in
-from channels.email.reading.threads import base_subject, fingerprint
+from channels.email.subjects import base_subject
 from tests.channels.email.eml_cases import load
 
 ORDER = next(case.raw for case in load("g") if case.id == "g03-dup-a")

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable
 from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -19,11 +17,14 @@ from email.utils import format_datetime
 import idna
 
 from channels._text.clean import clean
-from channels.email.header_fields import MailPolicy
-from channels.email.html import document
 from channels.email.mail import Mailbox
+from channels.email.own_ids import own_id
+from channels.email.reading.msgids import first_and_newest, ids_in
 from channels.email.render import html_of
-from zerobot.core.channel import MessageBody
+from channels.email.subjects import without_answer_marks
+from channels.email.writing.header_fields import MailPolicy
+from channels.email.writing.html import document
+from channels.email.writing.letter import Letter, Parcel
 
 LOOP_FIELD = "X-Loop"
 """Names the mailbox that a mail came from; a mail that comes back with it is our own, whoever sent it on."""
@@ -32,15 +33,7 @@ NAME_CHARACTERS = 100
 FILE_NAME_CHARACTERS = 150
 REFERENCES = 20
 """Ids that are kept: the first and the last ones (RFC 5537, section 3.4.4, for the same field of news)."""
-ID_CHARACTERS = 900
-"""A longer id would not fit into a line of 998 characters."""
 _RECIPIENTS = 50
-_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]+>")
-_RE = re.compile(
-    r"^(?:(?:re|aw|antw|antwort|sv|vs|vá|rif|ref|res|rép|odp|ynt|ats|atb|回复|回覆|答复|答覆|返信|답장|회신|отв|απ|ΑΠ)"
-    r"\s*(?:\[\d{1,3}\]|\(\d{1,3}\))?\s*[:：]\s*)+",
-    re.IGNORECASE,
-)
 _FORMAT = re.compile(r"[\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _ADDRESS_CHARACTERS = 254
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?"
@@ -58,57 +51,6 @@ class AddressError(ValueError):
     """No mail can be addressed like this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosure:
-    """A file that goes along, read already."""
-
-    name: str
-    mime: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """What a mail is made of. Words that came from outside may be anything; they are brought to one clean line."""
-
-    key: str
-    """Of the outbox: the same for every try of the same mail, so its id is the same too."""
-    thread: str = ""
-    """The key of the conversation that it belongs to; its id names it, so that answers to it find back."""
-    sender: Mailbox
-    to: Mailbox
-    cc: tuple[Mailbox, ...] = ()
-    subject: str
-    """As it will stand there; `reply_subject` makes the one of an answer."""
-    body: MessageBody
-    date: datetime
-    """Aware."""
-    in_reply_to: str = ""
-    """The id of the mail that is answered, with its brackets; empty when the mail answers none."""
-    references: tuple[str, ...] = ()
-    """The ids of the mail that is answered, oldest first; its own id is added."""
-    files: tuple[Enclosure, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
-    """A mail as it is handed to a server."""
-
-    key: str
-    message_id: str
-    sender: str
-    """An address as the envelope has it (RFC 5321, section 4.1.2)."""
-    recipients: tuple[str, ...]
-    """The first is the one that is answered; no address twice."""
-    raw: bytes
-    """Its lines end with CR LF, the last one too."""
-
-    @property
-    def needs_utf8(self) -> bool:
-        """Whether an address has letters beyond ASCII, which not every server takes (RFC 6531)."""
-        return not all(each.isascii() for each in (self.sender, *self.recipients))
-
-
 def pack(letter: Letter) -> Parcel:
     """Compose a letter and write its envelope.
 
@@ -118,7 +60,7 @@ def pack(letter: Letter) -> Parcel:
     sender, *recipients = (_address(box).addr_spec for box in (letter.sender, letter.to, *letter.cc[:_RECIPIENTS]))
     return Parcel(
         key=letter.key,
-        message_id=message_id(letter.key, _domain(letter.sender.address), letter.thread),
+        message_id=own_id(letter.key, sender, letter.thread),
         sender=sender,
         recipients=tuple(dict.fromkeys(recipients)),
         raw=compose(letter),
@@ -143,11 +85,11 @@ def compose(letter: Letter) -> bytes:
         mail["Cc"] = boxes[2:]
     mail["Subject"] = one_line(letter.subject, SUBJECT_CHARACTERS)
     mail["Date"] = format_datetime(letter.date)
-    mail["Message-ID"] = message_id(letter.key, boxes[0].domain, letter.thread)
+    mail["Message-ID"] = own_id(letter.key, boxes[0].addr_spec, letter.thread)
     answered = _ids([letter.in_reply_to])
     if answered:
         mail["In-Reply-To"] = answered[0]
-    references = _bounded(_ids([*letter.references, *answered]))
+    references = first_and_newest(_ids([*letter.references, *answered]), REFERENCES)
     if references:
         mail["References"] = " ".join(references)
     # RFC 3834, section 5; the other one is Exchange's. `Precedence` is left out: RFC 3834 calls it a poor choice, and
@@ -159,21 +101,9 @@ def compose(letter: Letter) -> bytes:
     return mail.as_bytes()
 
 
-def message_id(key: str, domain: str, thread: str = "") -> str:
-    """The id of the mail with a key of the outbox: the same for every try, another one for every other mail.
-
-    Args:
-        key: Of the outbox.
-        domain: What stands behind the `@`: the bot's own, which nobody else makes ids for.
-        thread: The key of its conversation, hexadecimal; empty: it is in none.
-    """
-    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
-    return f"<zerobot.{digest}{f'.{thread}' if thread else ''}@{_ascii_domain(domain)}>"
-
-
 def reply_subject(subject: str) -> str:
     """The subject of an answer: `Re: ` once, whatever mail programs of any language have put before it."""
-    bare = _RE.sub("", one_line(subject, SUBJECT_CHARACTERS)).strip()
+    bare = without_answer_marks(one_line(subject, SUBJECT_CHARACTERS))
     return f"Re: {bare}" if bare else "Re: (no subject)"
 
 
@@ -236,13 +166,8 @@ def _kind(mime: str) -> tuple[str, str]:
 
 def _ids(ids: Iterable[str]) -> list[str]:
     """Those that can be written, each once. `=?` would be read as an encoded word."""
-    fit = (each for each in ids if len(each) <= ID_CHARACTERS and _ID.fullmatch(each) and "=?" not in each)
+    fit = (each for each in ids if ids_in(each) == (each,) and "=?" not in each)
     return list(dict.fromkeys(fit))
-
-
-def _bounded(ids: Sequence[str]) -> list[str]:
-    """The first and the last ones: the first names the thread, the last ones its end."""
-    return list(ids) if len(ids) <= REFERENCES else [ids[0], *ids[1 - REFERENCES :]]
 
 
 def _address(box: Mailbox) -> Address:

@@ -1,0 +1,1 @@
+"""An answer as a mail: from words to bytes that any server takes."""
