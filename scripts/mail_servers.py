@@ -3,10 +3,10 @@
     scripts/mail-servers install            what is missing, by apt-get (as root)
     scripts/mail-servers start              prints JSON: ports, accounts, files (also in DIR/servers.json)
     scripts/mail-servers stop DIR           ends both and removes the directory
-    scripts/mail-servers certificates DIR   only a certificate authority and what it has signed
 
 Nothing of an installed mail system is touched or asked: no file under /etc, no fixed port, no init system. Both servers
-change to users of their own, so starting them needs root. Only the standard library is used.
+change to users of their own, so starting them needs root. Only the standard library is used, and the tests' own
+authority for certificates.
 """
 
 import json
@@ -21,6 +21,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.platforms.certificates import make_authority
+
 PACKAGES = {
     "/usr/sbin/dovecot": "dovecot-core",
     "/usr/lib/dovecot/imap": "dovecot-imapd",
@@ -32,26 +35,6 @@ DOMAIN = "example.test"
 ACCOUNTS = {f"{name}@{DOMAIN}": f"secret of {name}" for name in ("bot", "ann", "ben", "ops", "mallory", "big")}
 START_SECONDS = 30.0
 
-OPENSSL = """
-[req]
-distinguished_name = name
-prompt = no
-[name]
-CN = zerobot tests
-[authority]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-"""
-SERVER = """
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = serverAuth
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-subjectAltName = DNS:{host}
-"""
-
 DOVECOT = Template("""
 base_dir = $dir/run
 state_dir = $dir/state
@@ -61,8 +44,8 @@ protocols = imap lmtp
 listen = 127.0.0.1
 ssl = yes
 ssl_min_protocol = TLSv1.2
-ssl_cert = <$dir/certificates/localhost.pem
-ssl_key = <$dir/certificates/localhost.pem
+ssl_cert = <$certificate
+ssl_key = <$certificate
 disable_plaintext_auth = no
 auth_mechanisms = plain login xoauth2
 auth_failure_delay = 0
@@ -155,8 +138,8 @@ message_size_limit = 40000000
 smtpd_sasl_type = dovecot
 smtpd_sasl_path = $dir/run/smtp-auth
 smtpd_tls_security_level = may
-smtpd_tls_cert_file = $dir/certificates/localhost.pem
-smtpd_tls_key_file = $dir/certificates/localhost.pem
+smtpd_tls_cert_file = $certificate
+smtpd_tls_key_file = $certificate
 smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination
 smtpd_recipient_restrictions = check_policy_service unix:private/policy
 smtpd_client_connection_count_limit = 0
@@ -240,24 +223,6 @@ def install() -> None:
     run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
 
 
-def certificates(folder: Path) -> None:
-    """Make an authority `ca.pem` with certificates for two hosts, and `other.pem`, which has signed nothing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "openssl.cnf").write_text(OPENSSL)
-    new = ("openssl", "req", "-config", "openssl.cnf", "-nodes", "-newkey", "ec")
-    curve = ("-pkeyopt", "ec_paramgen_curve:prime256v1")
-    for name in ("ca", "other"):
-        authority = ("-x509", "-days", "3650", "-extensions", "authority", "-keyout", f"{name}.key")
-        run(*new, *curve, *authority, "-out", f"{name}.pem", cwd=folder)
-    for name, host in (("localhost", "localhost"), ("elsewhere", "mail.elsewhere.test")):
-        (folder / "server.cnf").write_text(SERVER.format(host=host))
-        run(*new, *curve, "-keyout", f"{name}.key", "-out", f"{name}.csr", cwd=folder)
-        signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "3650", "-extfile", "server.cnf")
-        run("openssl", "x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.crt", cwd=folder)
-        both = (folder / f"{name}.crt").read_text() + (folder / f"{name}.key").read_text()
-        (folder / f"{name}.pem").write_text(both)
-
-
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
@@ -285,8 +250,8 @@ def start() -> dict[str, Any]:
     directory.chmod(0o755)
     names = ("imap", "imaps", "smtp", "smtp_starttls", "smtps", "mx")
     ports = dict(zip(names, free_ports(len(names)), strict=True))
-    values = {"dir": directory, "domain": DOMAIN, **ports}
-    certificates(directory / "certificates")
+    authority, other = (make_authority(directory / name) for name in ("authority", "other-authority"))
+    values = {"dir": directory, "domain": DOMAIN, "certificate": authority.certificate("DNS:localhost"), **ports}
     write(directory / "dovecot.conf", DOVECOT.substitute(values))
     write(directory / "oauth2.conf", DOVECOT_OAUTH2.substitute(values))
     write(directory / "accounts", "".join(f"{user}:{password}\n" for user, password in ACCOUNTS.items()))
@@ -302,8 +267,7 @@ def start() -> dict[str, Any]:
     run("postfix", "-c", directory / "postfix", "start")
     for port in ports.values():
         wait_for(port)
-    certs = directory / "certificates"
-    files = {"ca_file": certs / "ca.pem", "other_ca_file": certs / "other.pem", "homes": directory / "homes"}
+    files = {"ca_file": authority.ca_file, "other_ca_file": other.ca_file, "homes": directory / "homes"}
     more = {"refusal_file": directory / "refuse", "dovecot_conf": directory / "dovecot.conf"}
     paths = {name: str(path) for name, path in {"dir": directory, **files, **more}.items()}
     servers = {**paths, "host": "localhost", "ports": ports, "accounts": ACCOUNTS, "jwt_secret": "secret of tokens"}
@@ -343,8 +307,6 @@ def main(arguments: list[str]) -> None:
             sys.stdout.write(json.dumps(start()) + "\n")
         case ["stop", directory]:
             stop(Path(directory))
-        case ["certificates", directory]:
-            certificates(Path(directory))
         case _:
             sys.exit((__doc__ or "").strip())
 

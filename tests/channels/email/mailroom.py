@@ -1,35 +1,19 @@
-"""What the tests of one IMAP connection share: a double, a connection to it, certificates."""
+"""What the tests of one IMAP connection share: a double, and a connection to it."""
 
 from __future__ import annotations
 
 import ssl
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from channels.email.imap.line import Endpoint, Patience
 from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 
-ROOT = Path(__file__).parents[3]
 SHORT = Patience(connect=0.2, answer=0.2, login=0.2)
 """For servers that say nothing: a test waits for that."""
 LONG = Patience(connect=15.0, answer=15.0, login=15.0)
-
-
-def make_certificates(folder: Path) -> None:
-    """Make an authority and what it has signed; see the script."""
-    subprocess.run([sys.executable, ROOT / "scripts/mail_servers.py", "certificates", folder], check=True)
-
-
-def server_context(certificate: Path) -> ssl.SSLContext:
-    """What a server needs for TLS."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
 
 
 def endpoint(

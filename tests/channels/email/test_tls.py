@@ -12,28 +12,29 @@ from channels.email.imap.errors import ImapLostError, ImapNoError, ImapUntrusted
 from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from channels.email.tls import make_context
-from tests.channels.email.mailroom import LONG, SHORT, endpoint, server_context
+from tests.channels.email.mailroom import LONG, SHORT, endpoint
+from tests.platforms.certificates import Authority, make_authority
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 from zerobot.core.errors import ChannelFaultError
 
 
 @pytest.fixture
-def trust(certificates: Path) -> ssl.SSLContext:
+def trust(authority: Authority) -> ssl.SSLContext:
     """Trusts the double's authority."""
-    return make_context(str(certificates / "ca.pem"))
+    return make_context(str(authority.ca_file))
 
 
 @pytest.fixture
-async def server(certificates: Path) -> AsyncIterator[ImapServer]:
+async def server(authority: Authority) -> AsyncIterator[ImapServer]:
     """A double that offers STARTTLS."""
-    async with ImapServer(server_context(certificates / "localhost.pem")) as server:
+    async with ImapServer(authority.server_context("DNS:localhost")) as server:
         yield server
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
-async def test_a_private_authority_is_trusted(certificates: Path, trust: ssl.SSLContext, security: Security) -> None:
+async def test_a_private_authority_is_trusted(authority: Authority, trust: ssl.SSLContext, security: Security) -> None:
     """Both ways; over STARTTLS nothing secret goes before TLS, and capabilities are asked for again after it."""
-    context = server_context(certificates / "localhost.pem")
+    context = authority.server_context("DNS:localhost")
     async with ImapServer(context, implicit=security == "tls") as server:
         imap = await Imap.connect(endpoint(server, security, trust), LONG)
         await imap.log_in(USER, PASSWORD)
@@ -47,22 +48,23 @@ async def test_a_private_authority_is_trusted(certificates: Path, trust: ssl.SSL
 
 @pytest.mark.parametrize("security", ["tls", "starttls"])
 @pytest.mark.parametrize(
-    ("certificate", "authority"), [("localhost.pem", "other.pem"), ("localhost.pem", ""), ("elsewhere.pem", "ca.pem")]
+    ("name", "trusted"), [("DNS:localhost", "another"), ("DNS:localhost", "none"), ("DNS:elsewhere.test", "its own")]
 )
 async def test_a_stranger_or_the_wrong_host_is_not_spoken_to(
-    certificates: Path, certificate: str, authority: str, security: Security
+    tmp_path: Path, authority: Authority, name: str, trusted: str, security: Security
 ) -> None:
     """Signed by somebody else, or good for another name: no credential is sent, and it is said why."""
-    context = make_context(str(certificates / authority) if authority else "")
-    async with ImapServer(server_context(certificates / certificate), implicit=security == "tls") as server:
+    ca_files = {"its own": authority.ca_file, "another": make_authority(tmp_path).ca_file, "none": ""}
+    context = make_context(str(ca_files[trusted]))
+    async with ImapServer(authority.server_context(name), implicit=security == "tls") as server:
         with pytest.raises(ImapUntrustedError, match="certificate is not trusted"):
             await Imap.connect(endpoint(server, security, context), LONG)
         assert "LOGIN" not in server.commands
 
 
-async def test_an_old_tls_is_refused(certificates: Path, trust: ssl.SSLContext) -> None:
+async def test_an_old_tls_is_refused(authority: Authority, trust: ssl.SSLContext) -> None:
     """TLS 1.2 is the least (RFC 8996)."""
-    context = server_context(certificates / "localhost.pem")
+    context = authority.server_context("DNS:localhost")
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
     async with ImapServer(context, implicit=True) as server:
@@ -142,9 +144,9 @@ def test_a_bad_file_of_authorities_names_its_key(tmp_path: Path, content: str | 
     assert "tls_ca_file" in raised.value.advice
 
 
-def test_the_usual_authorities_stay_trusted(certificates: Path) -> None:
+def test_the_usual_authorities_stay_trusted(authority: Authority) -> None:
     """A private one is added to them; names are checked."""
-    context = make_context(str(certificates / "ca.pem"))
+    context = make_context(str(authority.ca_file))
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
