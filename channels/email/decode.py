@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Self
 
 from channels.email.buttons import answer
 from channels.email.correspondence import Thread, others_of
-from channels.email.imap.answers import Folder
 from channels.email.mail import Mail, MailFile
 from channels.email.said.words import Spoken
 from channels.email.subjects import base_subject
+from channels.email.whereabouts import FileRef, Whereabouts, write_ref
 from zerobot.core.envelope import Attachment, InboundEnvelope
 from zerobot.core.places import ConversationKey, Identity, Place
 
@@ -31,20 +29,6 @@ class Reading:
     spoken: Spoken
     fingerprint: str
     """What tells it from all other mails, and from no copy of its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
-    """Where a mail lies, so that its files can be fetched later."""
-
-    folder: str
-    validity: int
-    uid: int
-
-    @classmethod
-    def of(cls, folder: Folder, uid: int) -> Self:
-        """Of a mail in a selected folder."""
-        return cls(folder=folder.name, validity=folder.validity, uid=uid)
 
 
 def envelope_of(
@@ -133,19 +117,12 @@ def names_us(mail: Mail, own: frozenset[str]) -> bool:
 
 def _attachment(file: MailFile, mail: Mail, where: Whereabouts) -> Attachment:
     major = file.mime.partition("/")[0]
-    ref = {
-        "folder": where.folder,
-        "validity": where.validity,
-        "uid": where.uid,
-        "id": mail.message_id,
-        "path": file.path,
-    }
     return Attachment(
         kind=major if major in _KINDS else "file",
         name=file.name or f"part-{file.path}",
         mime=file.mime,
         size=file.size,
-        ref=json.dumps(ref),
+        ref=write_ref(FileRef(mail=where, message_id=mail.message_id, path=file.path)),
     )
 
 

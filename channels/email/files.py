@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 
 from channels.email.decode import EARLIER
 from channels.email.imap.errors import ImapError, ImapNoError
@@ -13,24 +11,12 @@ from channels.email.imap.mailbox import Imap
 from channels.email.reading.mime import part_bytes, read_mail
 from channels.email.said.words import spoken
 from channels.email.settings import EmailSettings
+from channels.email.whereabouts import FileRef, read_ref
 from zerobot.core.envelope import Attachment
 from zerobot.core.errors import GoneError, RefusedError, TryLaterError
 
-ROOM = 2_000_000
-ENCODED = 1.4
 PIECE = 65_536
 """Bytes that are handed on at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ref:
-    """Where a file lies."""
-
-    folder: str
-    validity: int
-    uid: int
-    id: str
-    path: str
 
 
 class Files:
@@ -47,9 +33,9 @@ class Files:
 
     async def fetch(self, attachment: Attachment, limit: int) -> AsyncIterator[bytes]:
         """Fetch an attachment; see `Channel`."""
-        ref = _read_ref(attachment.ref)
+        ref = read_ref(attachment.ref)
         try:
-            raw = await self._mail(ref, int(self._settings.max_attachment * ENCODED) + ROOM)
+            raw = await self._mail(ref)
         except ImapError as error:
             raise TryLaterError(f"the mailbox could not be asked: {error}") from error
         if raw is None:
@@ -59,15 +45,16 @@ class Files:
             raise RefusedError("the mail has no such file that is small enough")
         return _pieces(data)
 
-    async def _mail(self, ref: _Ref, limit: int) -> bytes | None:
+    async def _mail(self, ref: FileRef) -> bytes | None:
         """The mail, from where it lay, or where it was moved to; None: it is in neither folder."""
+        where, limit = ref.mail, self._settings.most_of_a_mail
         imap = await self._connect()
         try:
-            folder = await imap.select(ref.folder)
-            if folder.validity == ref.validity and (found := await imap.fetch(ref.uid, limit)) is not None:
+            folder = await imap.select(where.folder)
+            if folder.validity == where.validity and (found := await imap.fetch(where.uid, limit)) is not None:
                 return found.raw
-            for name in (ref.folder, self._settings.processed_folder):
-                uid = await _find(imap, ref.id, name) if name and ref.id else None
+            for name in (where.folder, self._settings.processed_folder):
+                uid = await _find(imap, ref.message_id, name) if name and ref.message_id else None
                 if uid is not None and (found := await imap.fetch(uid, limit)) is not None:
                     return found.raw
             return None
@@ -80,11 +67,6 @@ async def _find(imap: Imap, message_id: str, folder: str) -> int | None:
         return await imap.find(message_id, folder)
     except ImapNoError:
         return None
-
-
-def _read_ref(text: str) -> _Ref:
-    value = json.loads(text)
-    return _Ref(value["folder"], value["validity"], value["uid"], value["id"], value["path"])
 
 
 def _part(raw: bytes, path: str, limit: int) -> bytes | None:

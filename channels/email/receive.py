@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from channels._wire.backoff import Backoff
 from channels.email.buttons import answer
-from channels.email.decode import Reading, Whereabouts, envelope_of, names_us, says_nothing
+from channels.email.decode import Reading, envelope_of, names_us, says_nothing
 from channels.email.imap.answers import Folder
 from channels.email.imap.errors import ImapError, ImapNoError
 from channels.email.imap.idle import wait_for_mail
@@ -22,14 +22,11 @@ from channels.email.reading.mime import read_mail
 from channels.email.refusals import Refusals
 from channels.email.said.words import spoken
 from channels.email.settings import EmailSettings
+from channels.email.whereabouts import Whereabouts
 from zerobot.core.channel import ChannelServices, Intake
 from zerobot.core.envelope import Acceptance
 from zerobot.core.errors import ChannelFaultError, StorageError
 
-ROOM = 2_000_000
-"""Bytes of a mail beside its attachments: texts in two forms, pictures of signatures, headers."""
-ENCODED = 1.4
-"""How much larger a file is in a mail: base64 and its line ends."""
 PASSING_TRIES = 20
 """Looks at a mail whose sender could not be proved for a passing reason (the DNS), one at each search for new mail."""
 _MISSING = frozenset({"NONEXISTENT", "TRYCREATE"})
@@ -146,8 +143,7 @@ class Receiver:
         Returns:
             The position, with what is to be looked at again.
         """
-        limit = int(self._parts.settings.max_attachment * ENCODED) + ROOM
-        fetched = await imap.fetch(uid, limit)
+        fetched = await imap.fetch(uid, self._parts.settings.most_of_a_mail)
         if fetched is None:
             return position.without(uid)
         now = self._parts.services.clock.now()

@@ -10,6 +10,11 @@ from pydantic import AfterValidator, Field, Strict, field_validator, model_valid
 from zerobot.core.channel_settings import ChannelSettings
 from zerobot.core.settings import Duration, Secret, Section, Size, Text, Texts, WebAddress
 
+_ENCODED = 1.4
+"""How much larger a file is in a mail: base64 and its line ends."""
+_BESIDE_FILES = 2_000_000
+"""Bytes of a mail beside its attachments: texts in two forms, pictures of signatures, headers."""
+
 Security = Literal["tls", "starttls", "none"]
 """How a connection is protected; `none` is taken for a loopback address only."""
 
@@ -136,6 +141,11 @@ class EmailSettings(ChannelSettings):
     def account(self) -> str:
         """Who logs in."""
         return self.username or self.address
+
+    @property
+    def most_of_a_mail(self) -> int:
+        """Bytes of a mail that are fetched, so that the largest attachment is among them."""
+        return int(self.max_attachment * _ENCODED) + _BESIDE_FILES
 
     @field_validator("trusted_relays")
     @classmethod
