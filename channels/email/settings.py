@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal, Self
 
@@ -19,15 +21,61 @@ Security = Literal["tls", "starttls", "none"]
 """How a connection is protected; `none` is taken for a loopback address only."""
 
 
+_NO_ADDRESS = 'is no address; write "bot@example.com"'
+_NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?")
+_AUTHSERV = re.compile(r"(?:\*\.)?[^\s;()\"=*]+")
+
+
 def _address(text: str) -> str:
-    local, at, domain = text.rpartition("@")
-    if not (local and at and domain) or any(character.isspace() or character in "<>," for character in text):
-        raise ValueError('is no address; write "bot@example.com"')
-    return text.lower()
+    local, _, domain = text.rpartition("@")
+    if not (local and domain) or any(character.isspace() or character in "<>,:*" for character in text):
+        raise ValueError(_NO_ADDRESS)
+    return f"{local.lower()}@{_ascii(domain.lower())}"
+
+
+def _ascii(domain: str) -> str:
+    """A domain as mails have it (RFC 5891)."""
+    if domain.isascii():
+        return domain
+    import idna  # noqa: PLC0415 -- 10 ms that hardly any domain needs
+
+    try:
+        return idna.encode(domain, strict=True).decode()
+    except idna.IDNAError:
+        raise ValueError(_NO_ADDRESS) from None
+
+
+def _user(text: str) -> str:
+    if text == "*":
+        return text
+    try:
+        return _address(f"x{text}")[1:] if text.startswith("@") else _address(text)
+    except ValueError:
+        told = f'{text!r} is no address and no domain; write "ann@example.com", "@example.com" or "*"'
+        raise ValueError(told) from None
+
+
+def _host(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        try:
+            ip_address(text)
+        except ValueError:
+            raise ValueError('is no host; write "mail.example.com", and its port into a key of its own') from None
+    return text
+
+
+def _file(text: str) -> str:
+    path = os.path.expanduser(text)  # noqa: PTH111 -- pathlib's own raises for an unknown home directory
+    if path and not os.path.isabs(path):  # noqa: PTH117 -- the same
+        raise ValueError("is relative; write an absolute path, or one that begins with ~/")
+    return path
 
 
 Address = Annotated[str, AfterValidator(_address)]
-"""A mail address, in lower case."""
+"""A mail address: in lower case, its domain in ASCII."""
+
+Host = Annotated[str, Field(min_length=1), AfterValidator(_host)]
+"""A server's name or address, without a port."""
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
@@ -66,13 +114,13 @@ class EmailSettings(ChannelSettings):
     username: Text | None = Field(default=None, description="The account on both servers; absent: the address.")
     password: Secret | None = Field(default=None, description="The account's password, or an app password.")
     oauth2: OAuth2Settings | None = Field(default=None, description="Access tokens instead of a password.")
-    imap_host: Text = Field(description="The server that mail is read from.")
+    imap_host: Host = Field(description="The server that mail is read from.")
     imap_port: Port = Field(default=993, description="Its port: 993 for tls, 143 for starttls.")
     imap_security: Security = Field(default="tls", description="tls, starttls, or none (only to a loopback address).")
-    smtp_host: Text = Field(description="The server that answers are handed to.")
+    smtp_host: Host = Field(description="The server that answers are handed to.")
     smtp_port: Port = Field(default=465, description="Its port: 465 for tls, 587 for starttls.")
     smtp_security: Security = Field(default="tls", description="tls, starttls, or none (only to a loopback address).")
-    tls_ca_file: str = Field(
+    tls_ca_file: Annotated[str, AfterValidator(_file)] = Field(
         default="", description="A file of certificates (PEM) that are trusted beside the usual ones: a private CA."
     )
     folder: Text = Field(default="INBOX", description="The folder in which new mail is looked for.")
@@ -146,6 +194,19 @@ class EmailSettings(ChannelSettings):
     def most_of_a_mail(self) -> int:
         """Bytes of a mail that are fetched, so that the largest attachment is among them."""
         return int(self.max_attachment * _ENCODED) + _BESIDE_FILES
+
+    @field_validator("allowed_users")
+    @classmethod
+    def _people(cls, users: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_user(user) for user in users)
+
+    @field_validator("trusted_authserv")
+    @classmethod
+    def _ids(cls, ids: tuple[str, ...]) -> tuple[str, ...]:
+        for each in ids:
+            if not _AUTHSERV.fullmatch(each):
+                raise ValueError(f'{each!r} is no id; write the first word of the field alone, as "mx.example.com"')
+        return ids
 
     @field_validator("trusted_relays")
     @classmethod

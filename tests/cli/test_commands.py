@@ -397,6 +397,34 @@ async def test_init_asks_no_key_of_a_server_that_wants_none(shell: Shell) -> Non
     assert (await shell.run("config", "check")).status == 0
 
 
+MAILBOX = {
+    "address": "bot@example.test",
+    "password": "${A_KEY}",
+    "imap_host": "imap.example.test",
+    "smtp_host": "smtp.example.test",
+    "trusted_authserv": "mx.example.test",
+}
+
+
+async def test_init_connects_a_mailbox(shell: Shell) -> None:
+    """Asked or from options; one answer for a list is its only element, and what cannot be used is asked again."""
+    asking = [kind for load in installed_kinds().channels.values() if (kind := load()).questions]
+    yes = "".join("y\n" if kind.name == "email" else "n\n" for kind in asking)
+    answers = "demo\n" + yes + "bot\n" + "\n".join([*MAILBOX.values(), "email:ann@example.test", ""])
+    asked = await shell.run("init", stdin=answers, environ={"A_KEY": "k-123456789"})
+    assert asked.status == 0, asked.err
+    assert 'Address of the bot\'s mailbox: "bot" is no address' in asked.err
+    text = (shell.home / "zerobot.toml").read_text(encoding="utf-8")
+    assert 'trusted_authserv = ["mx.example.test"]' in text
+    options = [word for key, value in MAILBOX.items() for word in ("--set", f"email.{key}={value}")]
+    told = await shell.run(
+        "init", "--yes", "--force", "--channel", "email", *options, "--operator", "email:ann@example.test"
+    )
+    assert told.status == 0, told.err
+    assert (shell.home / "zerobot.toml").read_text(encoding="utf-8") == text
+    assert (await shell.run("config", "check", environ={"A_KEY": "k-123456789"})).status == 0
+
+
 async def test_init_that_is_left_half_way_says_that_nothing_was_written(shell: Shell) -> None:
     """Ctrl-C, Ctrl-D, or no person at all: one plain line, and how a script does it."""
     done = await shell.run("init", stdin="openai\n")

@@ -16,6 +16,8 @@ from zerobot.config.files import ConfigFile
 from zerobot.config.keys import KeyPath, dotted
 from zerobot.config.kinds import installed_kinds, library_advice
 from zerobot.config.loader import examine, fault_lines
+from zerobot.config.tables import is_list
+from zerobot.config.values import value_for
 from zerobot.core.channel import Question
 from zerobot.core.errors import ConfigError, ZerobotError
 from zerobot.core.places import Identity
@@ -192,7 +194,7 @@ class Wizard:
         if given or not self._ask:
             if not given:
                 raise ConfigError([f"{option} is missing; {question.help or question.prompt}"])
-            table[path[-1]] = prefix + given
+            table[path[-1]] = self._value(path, prefix + given)
             if why := self._complaint(path):
                 raise ConfigError([f"{option}: {why}"])
             return
@@ -207,7 +209,7 @@ class Wizard:
             if optional and not answer:
                 table.pop(path[-1], None)
                 return
-            table[path[-1]] = prefix + answer
+            table[path[-1]] = self._value(path, prefix + answer)
             why = self._complaint(path) if answer else "is empty"
             if not why:
                 return
@@ -215,12 +217,18 @@ class Wizard:
 
     # -- the draft ----------------------------------------------------------------------------------------------------
 
+    def _value(self, path: tuple[str, ...], answer: str) -> object:
+        """An answer as it is written into the file: as it is, or as a list where one is wanted."""
+        tables = examine(self._file(), os.environ, self._kinds).tables
+        field = tables.field(path)
+        return value_for(tables, path, answer) if field is not None and is_list(field) else answer
+
     def _complaint(self, path: tuple[str, ...]) -> str:
         """What is wrong with the value at a path, as the daemon would see it; empty: nothing."""
         if path in self._unset():
             return ""
         faults = examine(self._file(), os.environ, self._kinds).faults
-        return "; ".join(fault.text for fault in faults if fault.path == path)
+        return "; ".join(fault.text for fault in faults if fault.path[: len(path)] == path)
 
     def _unset(self) -> dict[KeyPath, str]:
         """Where the draft names an environment variable that is not set, and which."""

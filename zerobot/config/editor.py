@@ -18,7 +18,7 @@ from zerobot.config.keys import KeyPath, dotted, lookup, parse_key
 from zerobot.config.kinds import Kinds
 from zerobot.config.loader import Examined, examine, fault_lines, load_file
 from zerobot.config.positions import find_lines
-from zerobot.config.tables import is_secret
+from zerobot.config.tables import inner_tables, is_secret
 from zerobot.config.values import value_for
 from zerobot.core.errors import ConfigError
 
@@ -55,6 +55,8 @@ def effective(file: ConfigFile | None, environ: Mapping[str, str], kinds: Kinds)
         for name, field in model.model_fields.items():
             if home[0] == "agents" and name not in table.model_fields_set:
                 continue
+            if isinstance(values[name], dict) and name in inner_tables(model):
+                continue  # It has rows of its own.
             value = MASK if is_secret(field) and values[name] is not None else values[name]
             path = (*home, name)
             shown.append(Shown(path, value, _origin(path, examined, lines, file)))

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from zerobot.config.kinds import Kinds
 from zerobot.config.schema import AgentSettings, ProviderTable, Settings
-from zerobot.config.tables import file_keys
+from zerobot.config.tables import file_keys, inner_tables
 from zerobot.core.channel import ChannelKind
 from zerobot.core.plugin import PluginKind
 
@@ -49,7 +49,10 @@ def _add_model(definitions: Schema, own: str, model: type[BaseModel]) -> str:
     """Add the model of a kind under a name made of the kind's, which is unique where names of classes are not."""
     # Models within this one are put beside it; two kinds may have them by the same name.
     schema = model.model_json_schema(ref_template=f"#/$defs/{own}-{{model}}")
-    for name, definition in schema.pop("$defs", {}).items():
+    inner = schema.pop("$defs", {})
+    for within in inner_tables(model).values():
+        _add_file_keys(inner[within.__name__], within)
+    for name, definition in inner.items():
         definitions[f"{own}-{name}"] = definition
     _add_file_keys(schema, model)
     schema["properties"]["kind"].pop("default", None)

@@ -37,7 +37,7 @@ class Tables:
             if depth == 1 and path[0] in GROUPS:
                 here = self.by_kind.get(path[:2], GROUPS[str(path[0])])
             elif isinstance(here, type) and issubclass(here, BaseModel):
-                here = here.model_fields[str(part)].annotation if part in here.model_fields else None
+                here = _unwrapped(here.model_fields[str(part)]) if part in here.model_fields else None
             else:
                 arguments = get_args(here)
                 here = arguments[1] if get_origin(here) is dict else None
@@ -64,16 +64,39 @@ class Tables:
         return [key for name in model.model_fields for key in (name, name + FILE) if key == name or key in files]
 
     def walk(self, tree: Mapping[str, object]) -> Iterator[tuple[KeyPath, type[BaseModel]]]:
-        """The path and the model of every table that the schema has for this document, absent ones included."""
+        """The path and the model of every table that the schema has for this document.
+
+        Tables that are not written are among them, but for those within the table of a channel or a plug-in.
+        """
         yield (), Settings
         for name in Settings.model_fields:
             if (model := self.model((name,))) is not None:
                 yield (name,), model
                 continue
             group = tree.get(name)
-            for table in group if isinstance(group, dict) else ():
+            for table, content in group.items() if isinstance(group, dict) else ():
                 if (model := self.model((name, table))) is not None:
-                    yield (name, table), model
+                    yield from _with_inner((name, table), model, content)
+
+
+def _with_inner(path: KeyPath, model: type[BaseModel], content: object) -> Iterator[tuple[KeyPath, type[BaseModel]]]:
+    """A table, and the tables that are written within it."""
+    yield path, model
+    for name, inner in inner_tables(model).items():
+        if isinstance(content, dict) and name in content:
+            yield from _with_inner((*path, name), inner, content[name])
+
+
+def inner_tables(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """The keys of a table that are tables themselves, with their models."""
+    types = {name: _unwrapped(field) for name, field in model.model_fields.items()}
+    return {name: each for name, each in types.items() if isinstance(each, type) and issubclass(each, BaseModel)}
+
+
+def _unwrapped(field: FieldInfo) -> object:
+    """What a field is annotated with; of what may be absent, what it is when it is there."""
+    wanted = [part for part in _parts(field.annotation) if part is not type(None)]
+    return wanted[0] if len(wanted) == 1 else field.annotation
 
 
 def file_keys(model: type[BaseModel]) -> dict[str, str]:
@@ -95,6 +118,11 @@ def is_text(field: FieldInfo) -> bool:
     """Whether a field takes a text and nothing else that TOML can say without quotes."""
     wanted = [part for part in _parts(field.annotation) if part is not type(None)]
     return bool(wanted) and all(part in (str, SecretStr) for part in wanted)
+
+
+def is_list(field: FieldInfo) -> bool:
+    """Whether a field takes a list."""
+    return get_origin(_unwrapped(field)) is tuple
 
 
 def writer(field: FieldInfo | None) -> Callable[[Any], str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from zerobot.config.faults import Fault
 from zerobot.config.files import read_value_file
 from zerobot.config.keys import KeyPath
-from zerobot.config.tables import FILE, Tables, file_keys, is_text
+from zerobot.config.tables import FILE, Tables, file_keys, is_list, is_text
 
 PREFIX = "ZEROBOT__"
 _VARIABLE = re.compile(r"\$(\$?)\{([^}]*)\}")
@@ -35,9 +35,11 @@ def parse_value(text: str) -> object:
 
 
 def value_for(tables: Tables, path: KeyPath, text: str) -> object:
-    """Read a value for a key: where only a text can be, `42` is one too."""
+    """Read a value for a key: where only a text can be, `42` is one too; a text for a list is its one element."""
     value = parse_value(text)
     known = tables.field(path)
+    if isinstance(value, str) and known is not None and is_list(known) and not isinstance(path[-1], int):
+        return [value]
     if isinstance(value, str) or known is None:
         # A path to a secret's file has no field, but is a text all the same.
         return value if isinstance(value, str) or not str(path[-1]).endswith(FILE) else text
