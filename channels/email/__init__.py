@@ -52,7 +52,7 @@ KIND = ChannelKind(
             key="trusted_authserv",
             prompt="Id of your mail server",
             help="The first word of the topmost Authentication-Results field of a mail that came from outside, such as "
-            "mx.example.com.",
+            "mx.example.com. With any word here, zerobot doctor lists those of the newest mails in the mailbox.",
         ),
     ),
     open=_open,

@@ -12,9 +12,9 @@ from channels.email.proof.authenticity import ProofRules, prove_by_results
 from channels.email.reading.mime import read_mail
 from channels.email.refusals import counted
 from channels.email.settings import EmailSettings
-from channels.email.smtp.sender import SmtpSender
+from channels.email.smtp.line import Deadlines, LineLostError, SmtpLine, SmtpRefusalError
 from zerobot.core.channel import ChannelServices, Finding
-from zerobot.core.errors import ChannelFaultError, DeliveryError
+from zerobot.core.errors import ChannelFaultError, ZerobotError
 
 LOOKED_AT = 20
 """The newest mails whose results are looked at."""
@@ -25,7 +25,7 @@ async def check_channel(settings: EmailSettings, services: ChannelServices) -> A
     account = Account(settings, services)
     async for finding in _reading(account, settings, services):
         yield finding
-    yield await _sending(account, settings, services)
+    yield await _sending(account, settings, services.name)
     refused = await counted(services.state)
     if refused:
         told = ", ".join(f"{count} {why}" for why, count in sorted(refused.items(), key=lambda each: -each[1]))
@@ -81,9 +81,12 @@ async def _senders(imap: Imap, settings: EmailSettings, name: str) -> AsyncItera
         proved += proof.address is not None
     seen = ", ".join(f"{each} ({count})" for each, count in ids.most_common()) or "none"
     text = f"of the newest {len(newest)} mails my mail server has written results as: {seen}"
-    if settings.verify_sender != "authentication-results":
+    if not newest:
+        told = f"{settings.folder} is empty, so it is not known yet whether senders can be proved"
+        yield Finding("ok", name, f"{told}; write to the bot from outside and ask again")
+    elif settings.verify_sender != "authentication-results":
         yield Finding("ok", name, text)
-    elif newest and not proved:
+    elif not proved:
         yield Finding(
             "warn",
             name,
@@ -97,17 +100,18 @@ async def _senders(imap: Imap, settings: EmailSettings, name: str) -> AsyncItera
         yield Finding("warn", name, "verify_sender is off: anybody can write as anybody, operators included", advice)
 
 
-async def _sending(account: Account, settings: EmailSettings, services: ChannelServices) -> Finding:
-    async def tell(_: str) -> None:
-        """The finding says it."""
-
+async def _sending(account: Account, settings: EmailSettings, name: str) -> Finding:
     where = f"{settings.smtp_host}:{settings.smtp_port}"
-    smtp = SmtpSender(account.outgoing(), tell, services.clock)
     try:
-        await smtp.probe()
-    except DeliveryError as error:
-        advice = "check username, password, smtp_host, smtp_port and smtp_security"
-        return Finding("fail", services.name, f"{where} takes no mail from us: {error}", advice)
-    finally:
-        await smtp.close()
-    return Finding("ok", services.name, f"{where} lets us hand mails in")
+        line = await SmtpLine.open(account.outgoing(), Deadlines())
+    except LineLostError as error:
+        advice = "check the network, and smtp_host, smtp_port and smtp_security"
+        return Finding("fail", name, f"{where} cannot be reached for sending: {error}", advice)
+    except SmtpRefusalError as error:
+        advice = "check username and password" if error.stage == "login" else "check smtp_host and smtp_port"
+        return Finding("fail", name, f"{where} takes no mail from us: {error}", advice)
+    except ZerobotError as error:
+        advice = error.advice if isinstance(error, ChannelFaultError) else "try again later"
+        return Finding("fail", name, f"no mail can be sent: {error}", advice)
+    line.leave()
+    return Finding("ok", name, f"{where} lets us hand mails in")
