@@ -23,7 +23,8 @@ _MOST_NAME_CHARACTERS = 200
 _MOST_ADDRESS_CHARACTERS = 320
 _MOST_HOST_CHARACTERS = 253
 
-_ATOM = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~\u0080-\U0010ffff]++"
+# Said by what it has not: a class that goes beyond U+FFFF takes a millisecond to compile, each time it is used.
+_ATOM = r'[^\x00- "(),.:;<>@\[\\\]\x7f]++'
 _DOT_ATOM = rf"{_ATOM}(?:\.{_ATOM})*+"
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*+"'
 _BLANKS = r"[ \t]*+"
