@@ -81,3 +81,22 @@ def test_the_command_starts_lean() -> None:
 def test_a_kind_is_light(entry: EntryPoint) -> None:
     """Loading a channel's kind, which `config check` does for all, imports no platform library."""
     assert heavy_imports(f"import {entry.module}") == ""
+
+
+SHARED = {"httpcore", "httpx", "idna", "markdown_it", "rich"}
+"""What the parts that all adapters share bring along."""
+
+
+@pytest.mark.parametrize(
+    ("adapter", "own"),
+    [
+        ("console", set()),
+        ("discord", {"aiohttp", "discord"}),
+        ("email", {"aioimaplib", "aiosmtplib"}),  # its check of signatures (dkim, dns) comes where it is configured
+        ("slack", {"aiohttp", "slack_sdk"}),
+        ("telegram", {"telegram"}),
+    ],
+)
+def test_an_adapter_brings_its_own_library_and_no_other(adapter: str, own: set[str]) -> None:
+    """Who has one platform switched on pays for that one."""
+    assert set(heavy_imports(f"import channels.{adapter}.adapter").split()) - SHARED == own
