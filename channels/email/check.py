@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 
 from channels.email.account import Account, sent_folder
-from channels.email.imap.errors import ImapError, ImapNoError
+from channels.email.imap.errors import ImapError, ImapNoError, ImapUntrustedError
 from channels.email.imap.mailbox import Imap
 from channels.email.proof.authenticity import ProofRules, prove_by_results
 from channels.email.reading.mime import read_mail
@@ -18,6 +18,7 @@ from zerobot.core.errors import ChannelFaultError, ZerobotError
 
 LOOKED_AT = 20
 """The newest mails whose results are looked at."""
+_CA = "a private CA is named by tls_ca_file"
 
 
 async def check_channel(settings: EmailSettings, services: ChannelServices) -> AsyncIterator[Finding]:
@@ -40,7 +41,10 @@ async def _reading(account: Account, settings: EmailSettings, services: ChannelS
         yield Finding("fail", name, str(error), error.advice)
         return
     except ImapError as error:
-        advice = "check the network, and imap_host, imap_port and imap_security"
+        untrusted = isinstance(error, ImapUntrustedError)
+        advice = (
+            f"check imap_host; {_CA}" if untrusted else "check the network, and imap_host, imap_port and imap_security"
+        )
         yield Finding("fail", name, f"{where} does not let us in: {error}", advice)
         return
     try:
@@ -87,12 +91,9 @@ async def _senders(imap: Imap, settings: EmailSettings, name: str) -> AsyncItera
     elif settings.verify_sender != "authentication-results":
         yield Finding("ok", name, text)
     elif not proved:
-        yield Finding(
-            "warn",
-            name,
-            f"{text}; by trusted_authserv none of them proves its sender",
-            "put your server's own id into trusted_authserv; docs/channels/email.md says how to find it",
-        )
+        none = 'where mails from outside bear none, verify_sender = "dkim" has signatures checked here'
+        one = "put your server's own id into trusted_authserv; docs/channels/email.md says how to find it"
+        yield Finding("warn", name, f"{text}; by trusted_authserv none of them proves its sender", one if ids else none)
     else:
         yield Finding("ok", name, f"{text}; {proved} prove their sender")
     if settings.verify_sender == "off":
@@ -108,7 +109,7 @@ async def _sending(account: Account, settings: EmailSettings, name: str) -> Find
         advice = "check the network, and smtp_host, smtp_port and smtp_security"
         return Finding("fail", name, f"{where} cannot be reached for sending: {error}", advice)
     except SmtpRefusalError as error:
-        advice = "check username and password" if error.stage == "login" else "check smtp_host and smtp_port"
+        advice = "check username and password" if error.stage == "login" else f"check smtp_host and smtp_port; {_CA}"
         return Finding("fail", name, f"{where} takes no mail from us: {error}", advice)
     except ZerobotError as error:
         advice = error.advice if isinstance(error, ChannelFaultError) else "try again later"

@@ -80,7 +80,12 @@ class SmtpRefusalError(Exception):
         self.stage = stage
         self.code = code
         self.text = " ".join(part for part in text.split() if part.isprintable())[:_TEXT_CHARACTERS]
-        super().__init__(f"{stage}: {code} {self.text}")
+        super().__init__(f"{stage}: {self.reply}")
+
+    @property
+    def reply(self) -> str:
+        """The reply with its code."""
+        return f"{self.code} {self.text}" if self.code else self.text
 
     @property
     def passing(self) -> bool:

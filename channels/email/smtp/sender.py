@@ -253,4 +253,4 @@ def _grown(first: float, faults: int, longest: float) -> float:
 
 def _reply(error: SmtpRefusalError) -> str:
     """A server's words, for people."""
-    return f"{error.code} {error.text}".removeprefix("0 ").rstrip(".") + "."
+    return error.reply.rstrip(".") + "."

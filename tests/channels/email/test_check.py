@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from channels.email.check import check_channel
 from channels.email.settings import EmailSettings
+from tests.platforms.certificates import Authority
 from tests.platforms.email_house import MX, EmailHouse, email_house, table
-from tests.platforms.imap_server import USER
+from tests.platforms.imap_server import USER, ImapServer
 from tests.platforms.smtp_server import SmtpServer
 from zerobot.core.channel import Finding
 
@@ -46,6 +47,25 @@ async def test_the_wrong_id_is_told_with_the_right_one() -> None:
         warned = said(await findings(house, trusted_authserv=["unknown"]), "warn")
         assert f"{MX} (1)" in warned
         assert "put your server's own id into trusted_authserv" in warned
+
+
+async def test_a_server_that_writes_no_results_is_told_with_the_other_way() -> None:
+    """There is no id to be found then."""
+    async with email_house() as house:
+        house.imap.deliver(house.mail("Hello", sender="ann@example.com"))
+        assert 'verify_sender = "dkim"' in said(await findings(house), "warn")
+
+
+async def test_a_private_authority_is_told_with_its_key(authority: Authority) -> None:
+    """By both servers."""
+    tls = authority.server_context("DNS:localhost")
+    async with ImapServer(tls, implicit=True) as imap, SmtpServer(tls=tls, security="tls") as smtp:
+        house = EmailHouse(imap, smtp)
+        table = {"imap_security": "tls", "smtp_security": "tls", "imap_host": "localhost", "smtp_host": "localhost"}
+        failed = said(await findings(house, **table), "fail")
+        await house.close()
+    assert failed.count("a private CA is named by tls_ca_file") == 2
+    assert "connect: its certificate is not trusted" in failed
 
 
 async def test_anybody_as_anybody_is_warned_about() -> None:
