@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from channels.email.account import Account, sent_folder
 from channels.email.imap.errors import ImapError, ImapNoError, ImapUntrustedError
 from channels.email.imap.mailbox import Imap
-from channels.email.proof.authenticity import ProofRules, prove_by_results
+from channels.email.proof.authenticity import Proof, ProofRules, prove_by_results
 from channels.email.reading.mime import read_mail
 from channels.email.refusals import counted
 from channels.email.settings import EmailSettings
@@ -75,30 +75,43 @@ async def _folders(imap: Imap, settings: EmailSettings, name: str) -> AsyncItera
 
 async def _senders(imap: Imap, settings: EmailSettings, name: str) -> AsyncIterator[Finding]:
     """Whose results the newest mails bear, and how many of them prove their sender."""
-    newest = (await imap.new_uids(0))[-LOOKED_AT:]
     rules = ProofRules.of(settings)
-    ids: Counter[str] = Counter()
-    proved = 0
-    for entry in await imap.headers(newest):
-        proof = prove_by_results(read_mail(entry.body or b""), rules)
-        ids.update(proof.authserv_ids)
-        proved += proof.address is not None
+    newest = await imap.headers((await imap.new_uids(0))[-LOOKED_AT:])
+    proofs = [prove_by_results(read_mail(entry.body or b""), rules) for entry in newest]
+    ids = Counter(each for proof in proofs for each in proof.authserv_ids)
     seen = ", ".join(f"{each} ({count})" for each, count in ids.most_common()) or "none"
     text = f"of the newest {len(newest)} mails my mail server has written results as: {seen}"
+    proved = sum(proof.address is not None for proof in proofs)
     if not newest:
         told = f"{settings.folder} is empty, so it is not known yet whether senders can be proved"
         yield Finding("ok", name, f"{told}; write to the bot from outside and ask again")
     elif settings.verify_sender != "authentication-results":
         yield Finding("ok", name, text)
     elif not proved:
-        none = 'where mails from outside bear none, verify_sender = "dkim" has signatures checked here'
-        one = "put your server's own id into trusted_authserv; docs/channels/email.md says how to find it"
-        yield Finding("warn", name, f"{text}; by trusted_authserv none of them proves its sender", one if ids else none)
+        yield Finding("warn", name, f"{text}; by trusted_authserv none of them proves its sender", _advice(proofs))
     else:
         yield Finding("ok", name, f"{text}; {proved} prove their sender")
     if settings.verify_sender == "off":
         advice = 'use "authentication-results" or "dkim" unless nobody outside can write to this mailbox'
         yield Finding("warn", name, "verify_sender is off: anybody can write as anybody, operators included", advice)
+
+
+def _advice(proofs: Sequence[Proof]) -> str:
+    """What to change where no mail proves its sender."""
+    # A stranger's server writes results of any id below its own address; only one of a network of ours may be ours.
+    peers = {proof.border.peer for proof in proofs if proof.reason == "below_border" and proof.border is not None}
+    relays = sorted(str(peer) for peer in peers if peer is not None and peer.is_private)
+    if relays:
+        these = ", ".join(relays)
+        return (
+            f"the results stand below servers that hand mail on: put those that are yours ({these}) into trusted_relays"
+        )
+    if any(proof.authserv_ids for proof in proofs):
+        return "put your server's own id into trusted_authserv; docs/channels/email.md says how to find it"
+    return (
+        'where mails from outside bear no results, verify_sender = "dkim" has signatures checked; where they stand '
+        "below several Received fields of your own servers, see trusted_relays"
+    )
 
 
 async def _sending(account: Account, settings: EmailSettings, name: str) -> Finding:

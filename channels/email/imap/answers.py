@@ -57,8 +57,6 @@ class Folder:
     """What the next mail gets, at least; 0: the server does not say."""
     exists: int
     """How many mails there are."""
-    read_only: bool
-    """Nothing can be marked or moved."""
 
 
 def told(line: bytes | bytearray) -> str:
@@ -95,7 +93,7 @@ def folder_of(name: str, lines: Lines) -> Folder:
         code, detail = code_of(rest if status.upper() == b"OK" else line)
         codes.setdefault(code, detail)
     validity, next_uid = (int(codes[key]) if _NUMBERED.fullmatch(codes.get(key, "")) else 0 for key in _SAID)
-    return Folder(name, validity, next_uid, exists, "READ-ONLY" in codes)
+    return Folder(name, validity, next_uid, exists)
 
 
 def entries_of(lines: Lines) -> Iterator[Entry]:

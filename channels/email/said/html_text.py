@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from channels.email.said.html_tokens import Close, Open, Raw, Text, tokens
-from channels.email.said.lines import Line, Mark, written
+from channels.email.said.lines import Line, Mark
 from channels.email.said.visible import Look, StyleSheet
 
 _MAX_HTML = 2_000_000
@@ -432,8 +432,3 @@ def html_lines(html: str) -> list[Line]:
             break
     reader.writer.finish()
     return reader.writer.lines
-
-
-def html_to_text(html: str) -> str:
-    """What a person sees of an HTML document, as text; see `html_lines`."""
-    return written(html_lines(html))

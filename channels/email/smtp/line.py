@@ -117,7 +117,6 @@ class SmtpLine:
         transport.set_write_buffer_limits(high=1, low=0)
         self._client = client
         self._protocol = protocol
-        self._transport = transport
         self._writer = asyncio.StreamWriter(transport, protocol, None, asyncio.get_running_loop())
         self._deadlines = deadlines
 

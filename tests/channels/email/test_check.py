@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from channels.email.check import check_channel
 from channels.email.settings import EmailSettings
+from tests.channels.email.layouts import FASTMAIL, MAIL
 from tests.platforms.certificates import Authority
-from tests.platforms.email_house import MX, EmailHouse, email_house, table
+from tests.platforms.email_house import MX, EmailHouse, email_house, received, table
 from tests.platforms.imap_server import USER, ImapServer
 from tests.platforms.smtp_server import SmtpServer
 from zerobot.core.channel import Finding
@@ -54,6 +55,16 @@ async def test_a_server_that_writes_no_results_is_told_with_the_other_way() -> N
     async with email_house() as house:
         house.imap.deliver(house.mail("Hello", sender="ann@example.com"))
         assert 'verify_sender = "dkim"' in said(await findings(house), "warn")
+
+
+async def test_servers_that_hand_mail_on_are_named() -> None:
+    """Their addresses are private; a stranger's address below which anybody wrote our id is not advised."""
+    async with email_house() as house:
+        house.imap.deliver((FASTMAIL + MAIL).replace("\n", "\r\n").encode() + b"\r\n")
+        advice = said(await findings(house, trusted_authserv=["mx2.messagingengine.com"]), "warn")
+        assert "(10.202.2.201) into trusted_relays" in advice
+        house.imap.deliver(received(b"", "ann@example.com", house.clock.now()).replace(b"203.0.113.9", b"198.51.100.7"))
+        assert "198.51.100.7" not in said(await findings(house, trusted_authserv=["mx2.messagingengine.com"]), "warn")
 
 
 async def test_a_private_authority_is_told_with_its_key(authority: Authority) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from channels.email.said.html_text import html_lines, html_to_text
-from channels.email.said.lines import Mark
+from channels.email.said.html_text import html_lines
+from channels.email.said.lines import Mark, written
+
+
+def html_to_text(html: str) -> str:
+    """What a person sees of an HTML document, as text."""
+    return written(html_lines(html))
 
 
 @pytest.mark.parametrize(
