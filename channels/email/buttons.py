@@ -7,6 +7,8 @@ from html import escape
 
 from channels._text.prompt import as_text
 from channels.email.mail import Mail
+from channels.email.writing.body import with_html
+from channels.email.writing.html import paragraph
 from zerobot.core.approvals import ApprovalPrompt
 from zerobot.core.channel import MessageBody
 from zerobot.core.envelope import Button
@@ -25,8 +27,8 @@ def subject(prompt: ApprovalPrompt) -> str:
 def body(prompt: ApprovalPrompt) -> MessageBody:
     """All lines of a request as they are, and how it is answered."""
     text, how = as_text(prompt.lines), _how(prompt)
-    html = f"<pre>{escape(text)}</pre>"
-    return MessageBody("\n\n".join((text, *how)), {"html": html + "".join(f"<p>{escape(line)}</p>" for line in how)})
+    html = f"<pre>{escape(text)}</pre>\n" + "".join(map(paragraph, how))
+    return with_html("\n\n".join((text, *how)), html)
 
 
 def answer(mail: Mail, text: str) -> str | None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from channels._text.layout import GUARD, Layout, lay_out
 from channels._text.links import has_visible_text
 from channels._text.parse import parse
+from channels.email.writing.body import html_of, with_html
 from channels.email.writing.html import fragment, paragraph
 from zerobot.core.channel import MessageBody
 
 REPEAT_MARK = "↻ possibly a repeat:"
 ADDRESS_LIMIT = 120
 """Longer addresses, in characters, are shown by their beginning in HTML; the link still goes to the whole address."""
-_HTML = "html"
 
 
 def render(markdown: str) -> list[MessageBody]:
@@ -32,7 +32,7 @@ def render(markdown: str) -> list[MessageBody]:
         return []
     if any(span.kind == "link" and len(span.value) > ADDRESS_LIMIT for span in layout.spans):
         blocks = parse(markdown, address_limit=ADDRESS_LIMIT)
-    return [MessageBody(text, {_HTML: fragment(blocks)})]
+    return [with_html(text, fragment(blocks))]
 
 
 def plain(body: MessageBody) -> MessageBody:
@@ -42,14 +42,8 @@ def plain(body: MessageBody) -> MessageBody:
 
 def mark_repeat(body: MessageBody) -> MessageBody:
     """Put the mark of a possible repeat before a message, in both of its forms."""
-    html = html_of(body)
-    marked = {_HTML: paragraph(REPEAT_MARK) + html} if html else body.format
-    return MessageBody(f"{REPEAT_MARK}\n\n{body.text}", marked)
-
-
-def html_of(body: MessageBody) -> str:
-    """The HTML of a message; empty: it has plain text only."""
-    return str(body.format.get(_HTML, ""))
+    text, html = f"{REPEAT_MARK}\n\n{body.text}", html_of(body)
+    return with_html(text, paragraph(REPEAT_MARK) + html) if html else MessageBody(text)
 
 
 def _plain_text(layout: Layout) -> str:

@@ -20,8 +20,8 @@ from channels._text.clean import clean
 from channels.email.mail import Mailbox
 from channels.email.own_ids import own_id
 from channels.email.reading.msgids import first_and_newest, ids_in
-from channels.email.render import html_of
 from channels.email.subjects import without_answer_marks
+from channels.email.writing.body import html_of
 from channels.email.writing.header_fields import MailPolicy
 from channels.email.writing.html import document
 from channels.email.writing.letter import Letter, Parcel

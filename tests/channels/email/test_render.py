@@ -10,7 +10,8 @@ from hypothesis import given
 from channels._text.clean import clean
 from channels._text.layout import lay_out
 from channels._text.parse import parse
-from channels.email.render import REPEAT_MARK, html_of, mark_repeat, plain, render
+from channels.email.render import REPEAT_MARK, mark_repeat, plain, render
+from channels.email.writing.body import html_of
 from channels.email.writing.html import document
 from tests.channels.text.markdown_cases import Case, Seen, complaints, load_cases
 from tests.channels.text.strategies import markdown
