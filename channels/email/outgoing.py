@@ -41,7 +41,8 @@ def letter_of(
     cc = [*(heard.others if heard is not None and settings.reply_to_all else ())]
     if to_all and thread is not None:
         cc += [each.sender for each in thread.mails]
-    answered = heard.id if heard is not None else message.reply_to
+    before = (*heard.references, heard.id) if heard is not None else ()
+    answered = message.reply_to if message.reply_to.startswith("<") else "".join(before[-1:])
     return Letter(
         key=message.key,
         thread=message.place.thread or "",
@@ -51,8 +52,8 @@ def letter_of(
         subject=subject or _subject(message, heard),
         body=message.body,
         date=date,
-        in_reply_to=answered if answered.startswith("<") else "",
-        references=heard.references if heard is not None else (),
+        in_reply_to=answered,
+        references=tuple(each for each in before if each != answered),
         files=files,
     )
 

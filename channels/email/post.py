@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from channels.email.buttons import body, subject
 from channels.email.correspondence import Thread
+from channels.email.decode import PLATFORM
 from channels.email.imap.errors import ImapError
 from channels.email.imap.mailbox import Imap
 from channels.email.letterbook import Letterbook
@@ -23,7 +25,7 @@ from zerobot.core.approvals import ApprovalPrompt
 from zerobot.core.channel import OutboundMessage, SentMessage
 from zerobot.core.clock import Clock
 from zerobot.core.errors import CannotTellError, ChannelFaultError, RefusedError, TryLaterError
-from zerobot.core.places import Place
+from zerobot.core.places import Identity, Place
 
 LOOKS = 3
 """Looks into the folder of sent mail for one whose sending broke off; a server may take its time to put it there."""
@@ -94,8 +96,6 @@ class Post:
 
     async def settle(self, sent: SentMessage, prompt: ApprovalPrompt) -> None:
         """Tell what was decided, in a mail behind the request; whoever decided it by mail has been told."""
-        if prompt.decided_by is not None and str(prompt.decided_by) == f"email:{sent.place.chat}":
-            return
         message = OutboundMessage(place=sent.place, body=body(prompt), key=f"{sent.id} settled", reply_to=sent.id)
         letter = letter_of(
             message,
@@ -105,7 +105,9 @@ class Post:
             subject=subject(prompt),
             to_all=True,
         )
-        await self._go(message, letter)
+        readers = [box for box in (letter.to, *letter.cc) if Identity(PLATFORM, box.address) != prompt.decided_by]
+        if readers:
+            await self._go(message, replace(letter, to=readers[0], cc=tuple(readers[1:])))
 
     async def find(self, message: OutboundMessage) -> SentMessage | None:
         """Look for a mail whose sending ended unclear; see `SettlesUnclear`.

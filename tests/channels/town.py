@@ -52,6 +52,14 @@ class Town(DaemonStage, ABC):
     """Whether the platform tells of deletions."""
     native_commands = False
     """Whether commands are something of the platform's own, beside being texts."""
+    corrects = True
+    """Whether people can change what they wrote."""
+    splits = True
+    """Whether a long text becomes several messages."""
+    tells_of_unclear = True
+    """Whether the platform tells if it has taken a message whose sending broke off."""
+    tells_strangers = True
+    """Whether somebody who may not talk to the bot hears so when he presses a button."""
 
     olga: Person
     uma: Person
@@ -64,6 +72,7 @@ class Town(DaemonStage, ABC):
     ) -> None:
         super().__init__(folder, model)
         self.kind = kind
+        self.operator = operator
         self.table = f"channels.{kind.name}"
         self.tables |= {self.table: table, "operators": {"users": [operator]}}
 

@@ -170,3 +170,34 @@ async def test_whether_an_unclear_mail_went_out_is_known_where_the_server_keeps_
     async with email_house() as house:
         with pytest.raises(CannotTellError):
             await house.channel.find(message)
+
+
+async def test_the_outcome_stands_behind_its_request_in_a_thread_too(house: EmailHouse) -> None:
+    """Where the thread has gone on meanwhile, or the asker is an operator himself."""
+    async with house.running() as intake:
+        house.writes("do it", subject="Plan")
+        await intake.until(lambda: intake.accepted)
+        place = intake.accepted[0].place
+        sent = await house.channel.ask(place, request(), "p1")
+        house.writes("and quickly", subject="Plan")
+        await intake.until(lambda: len(intake.accepted) == 2)
+        await house.channel.settle(sent, request(open=False))
+    asked, told = (read(raw) for raw in house.smtp.mails)
+    assert told["In-Reply-To"] == asked["Message-ID"]
+    assert asked["References"].split() == [intake.accepted[0].message_id]
+    assert told["References"].split()[-1] == asked["Message-ID"]
+
+
+async def test_the_outcome_is_told_to_all_who_were_asked_but_him_who_decided(house: EmailHouse) -> None:
+    """In a thread of several operators; alone in it, he knows."""
+    async with house.running() as intake:
+        house.writes("do it", sender="olga@example.com", subject="Plan", to=f"{USER}, otto@example.com")
+        await intake.until(lambda: intake.accepted)
+        place = intake.accepted[0].place
+        decided = request(open=False, decided_by=Identity("email", "olga@example.com"))
+        await house.channel.settle(await house.channel.ask(place, request(), "p1"), decided)
+        assert len(house.smtp.mails) == 1
+        house.writes("yes please", sender="otto@example.com", answers=house.smtp.mails[0])
+        await intake.until(lambda: len(intake.accepted) == 2)
+        await house.channel.settle(await house.channel.ask(place, request(), "p2"), decided)
+    assert house.smtp.notes.taken[-1].recipients == ("otto@example.com",)

@@ -229,6 +229,21 @@ async def test_a_thread_is_one_conversation_and_strangers_to_it_have_their_own(h
     assert other.place.chat == "mallory@example.org"
 
 
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("Plan", "Plan, with numbers")])
+async def test_who_answers_a_mail_of_his_own_goes_on_in_its_thread(
+    house: EmailHouse, first: str, second: str
+) -> None:
+    """The bot has not answered yet, and the subject says nothing of the thread: the ids do."""
+    async with house.running() as intake:
+        uid = house.writes("one", subject=first)
+        house.writes("two", answers=house.imap.mail(uid).raw, Subject=second)
+        house.writes("three", answers=house.imap.mail(uid).raw, Subject=second, sender="bea@example.com")
+        await intake.until(lambda: len(intake.accepted) == 3)
+    one, two, three = (each.conversation for each in intake.accepted)
+    assert one == two
+    assert three != one
+
+
 async def test_people_in_cc_may_go_on_in_a_thread(house: EmailHouse) -> None:
     """They were written to in it, by whoever began it."""
     async with house.running() as intake:

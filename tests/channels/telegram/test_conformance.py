@@ -24,6 +24,7 @@ class TelegramTown(Town):
     """A group for the team, and a forum."""
 
     deletes = False  # the Bot API tells of none
+    tells_of_unclear = False
 
     def __init__(self, folder: Path, model: ModelServer, telegram: TelegramServer) -> None:
         table = {"bot_token": telegram.token, "api_base": telegram.api_base, "allowed_users": ["2001", "2002"]}
