@@ -93,10 +93,14 @@ def likely_keys(mail: Mail, sender: str, own: frozenset[str]) -> Iterator[str]:
             yield key
     others = others_of(mail, sender, own)
     if _answers(mail):
-        root = thread_root(mail)
-        yield from (_digest("root", root, person) for person in (sender, *others))
+        yield from (_by_root(mail, person) for person in (sender, *others))
     if base_subject(mail.subject):
         yield _by_subject(mail, sender, others)
+
+
+def opening_key(mail: Mail, sender: str) -> str | None:
+    """What the thread of a mail is found by when another names that mail as its root; None: it cannot be one."""
+    return None if _answers(mail) or not mail.message_id else _by_root(mail, sender)
 
 
 def new_thread(mail: Mail, fingerprint: str, sender: str, own: frozenset[str]) -> Thread:
@@ -109,7 +113,7 @@ def new_thread(mail: Mail, fingerprint: str, sender: str, own: frozenset[str]) -
         own: The bot's addresses.
     """
     if _answers(mail):
-        key = _digest("root", thread_root(mail), sender)
+        key = _by_root(mail, sender)
     elif base_subject(mail.subject):
         key = _by_subject(mail, sender, others_of(mail, sender, own))
     else:
@@ -189,6 +193,10 @@ def read_thread(key: str, text: str | None) -> Thread | None:
 
 def _answers(mail: Mail) -> bool:
     return bool(mail.references or mail.in_reply_to)
+
+
+def _by_root(mail: Mail, person: str) -> str:
+    return _digest("root", thread_root(mail), person)
 
 
 def _by_subject(mail: Mail, sender: str, others: Iterable[str]) -> str:

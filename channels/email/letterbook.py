@@ -5,7 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 
-from channels.email.correspondence import HOUR, Thread, likely_keys, new_thread, read_thread, with_mail, write_thread
+from channels.email.correspondence import (
+    HOUR,
+    Thread,
+    likely_keys,
+    new_thread,
+    opening_key,
+    read_thread,
+    with_mail,
+    write_thread,
+)
 from channels.email.decode import Reading
 from zerobot.core.channel import ChannelState
 from zerobot.core.clock import Clock
@@ -49,7 +58,7 @@ class Letterbook:
             StorageError: It cannot be read now.
         """
         for key in dict.fromkeys(likely_keys(reading.mail, sender, self._own)):
-            thread = await self.known(key)
+            thread = await self.known(await self._state.get(_root(key)) or key)
             if thread is not None and sender in thread.people:
                 return thread
         fresh = new_thread(reading.mail, reading.fingerprint, sender, self._own)
@@ -77,19 +86,24 @@ class Letterbook:
             raise TooManyError
         after = with_mail(thread, reading.mail, reading.fingerprint, sender, self._own, now)
         await self._state.set(_peer(sender), json.dumps([*times, now]))
+        if (opening := opening_key(reading.mail, sender)) is not None:
+            await self._state.set(_root(opening), after.key)
         await self._state.set(_thread(after.key), write_thread(after))
         return after
 
-    async def forget(self, thread: Thread, sender: str) -> None:
+    async def forget(self, thread: Thread, reading: Reading, sender: str) -> None:
         """Take back what was added: whoever wrote may not talk to the bot, so nothing of theirs is kept.
 
         Args:
             thread: As it was before.
+            reading: The mail.
             sender: Who wrote.
 
         Raises:
             StorageError: It is still there.
         """
+        if (opening := opening_key(reading.mail, sender)) is not None:
+            await self._state.forget(_root(opening))
         if thread.mails:
             await self._state.set(_thread(thread.key), write_thread(thread))
         else:
@@ -105,6 +119,10 @@ class Letterbook:
 
 def _thread(key: str) -> str:
     return f"thread:{key}"
+
+
+def _root(key: str) -> str:
+    return f"root:{key}"
 
 
 def _peer(sender: str) -> str:

@@ -192,7 +192,7 @@ class Receiver:
         accepted = await intake.accept(envelope)
         if accepted in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
             return True
-        await parts.letterbook.forget(before, says)
+        await parts.letterbook.forget(before, reading, says)
         return False
 
     def _refusal(self, reading: Reading, proof: Proof, *, stale: bool) -> tuple[Acceptance, str] | None:

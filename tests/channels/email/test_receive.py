@@ -230,9 +230,7 @@ async def test_a_thread_is_one_conversation_and_strangers_to_it_have_their_own(h
 
 
 @pytest.mark.parametrize(("first", "second"), [("", ""), ("Plan", "Plan, with numbers")])
-async def test_who_answers_a_mail_of_his_own_goes_on_in_its_thread(
-    house: EmailHouse, first: str, second: str
-) -> None:
+async def test_who_answers_a_mail_of_his_own_goes_on_in_its_thread(house: EmailHouse, first: str, second: str) -> None:
     """The bot has not answered yet, and the subject says nothing of the thread: the ids do."""
     async with house.running() as intake:
         uid = house.writes("one", subject=first)
