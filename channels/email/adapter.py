@@ -120,10 +120,10 @@ class EmailChannel:
         """Close the connections."""
         await self._smtp.close()
 
-    async def _tell(self, text: str) -> None:
+    async def _tell(self, subject: str, text: str) -> None:
         """Tell the operators of what a server has refused, once a day."""
         if self._intake is not None:
-            await self._intake.alarm(text, text)
+            await self._intake.alarm(subject, text)
 
 
 def _check(settings: EmailSettings, services: ChannelServices) -> SignatureCheck:

@@ -59,7 +59,7 @@ def letter_of(
 
 
 def _subject(message: OutboundMessage, heard: Heard | None) -> str:
-    if heard is not None or message.reply_to:
-        return reply_subject(heard.subject if heard is not None else "")
+    if heard is not None:
+        return reply_subject(heard.subject)
     line = next((line.strip() for line in message.body.text.splitlines() if line.strip()), "")
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"

@@ -45,7 +45,7 @@ def account(servers: Servers, security: Security = "starttls") -> SmtpAccount:
 
 
 def sender(given: SmtpAccount, told: list[str] | None = None) -> SmtpSender:
-    async def tell(text: str) -> None:
+    async def tell(_: str, text: str) -> None:
         assert told is not None, text
         told.append(text)
 

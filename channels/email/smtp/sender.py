@@ -20,8 +20,10 @@ from zerobot.core.errors import (
     ZerobotError,
 )
 
-Tell: TypeAlias = Callable[[str], Awaitable[None]]
-"""Tells the operators something in plain words. Not over the mailbox that it is about: that would go round for ever."""
+Tell: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""(what it is about, in plain words): tells the operators, once a day about one thing, over this mailbox as well. So what
+it is about must not change with a server's words: word of a refusal may be refused, and would go round for ever."""
+_LOGIN = "smtp login"
 
 MOST_LINES = 3
 """Connections at once; providers allow few (Exchange Online: 3, and refuses a mail over a fourth)."""
@@ -116,7 +118,9 @@ class SmtpSender:
                 raise TryLaterError(f"smtp: {error}", retry_after=wait) from error
         self._troubles.pop(parcel.key, None)
         for each in refused:
-            await self._say(f"A mail went out without {each.address}, who was in CC: {_reply(each.error)}")
+            await self._say(
+                f"smtp {each.address}", f"A mail went out without {each.address}, who was in CC: {_reply(each.error)}"
+            )
 
     async def probe(self) -> None:
         """Log in, and send nothing.
@@ -187,7 +191,7 @@ class SmtpSender:
         wait = self._door.shut(LATER_SECONDS, LONGEST_SECONDS)
         if told and not self._door.told:
             self._door.told = True
-            await self._say(f"{why} Answers by mail wait, for a day at most.")
+            await self._say(_LOGIN, f"{why} Answers by mail wait, for a day at most.")
         return TryLaterError(f"smtp: {error}", retry_after=wait, whole_bot=True)
 
     async def _kept_line(self) -> SmtpLine | None:
@@ -224,7 +228,8 @@ class SmtpSender:
         trouble = self._trouble(parcel.key)
         if not trouble.told:
             trouble.told = True
-            await self._say(f"The mail server refused an answer to {parcel.recipients[0]}: {_reply(error)}")
+            to = parcel.recipients[0]
+            await self._say(f"smtp {to}", f"The mail server refused an answer to {to}: {_reply(error)}")
         return UnreachableError(text) if error.stage == "recipient" else RefusedError(text)
 
     def _next_wait(self, key: str, first: float) -> float:
@@ -239,11 +244,11 @@ class SmtpSender:
             self._troubles.popitem(last=False)
         return trouble
 
-    async def _say(self, text: str) -> None:
+    async def _say(self, subject: str, text: str) -> None:
         """Tell the operators; whether it worked changes nothing for the mail."""
         with contextlib.suppress(ZerobotError, TimeoutError):
             async with asyncio.timeout(_TELL_SECONDS):
-                await self._tell(text)
+                await self._tell(subject, text)
 
 
 def _grown(first: float, faults: int, longest: float) -> float:

@@ -13,7 +13,7 @@ from tests.platforms.smtp_checks import read
 from tests.platforms.smtp_server import DROP
 from zerobot.core.approvals import ApprovalPrompt, PromptLine
 from zerobot.core.channel import MessageBody, OutboundFile, OutboundMessage
-from zerobot.core.errors import CannotTellError, UnclearError
+from zerobot.core.errors import CannotTellError, UnclearError, UnreachableError
 from zerobot.core.ids import ApprovalId
 from zerobot.core.places import Identity, Place
 
@@ -201,3 +201,13 @@ async def test_the_outcome_is_told_to_all_who_were_asked_but_him_who_decided(hou
         await intake.until(lambda: len(intake.accepted) == 2)
         await house.channel.settle(await house.channel.ask(place, request(), "p2"), decided)
     assert house.smtp.notes.taken[-1].recipients == ("otto@example.com",)
+
+
+async def test_word_of_a_refusal_that_is_refused_goes_round_no_more_than_once(house: EmailHouse) -> None:
+    """However the server words it, what it is about is the same: alarms are told once a day about one thing."""
+    async with house.running() as intake:
+        for number in range(3):
+            house.smtp.script("RCPT", f"550 5.7.1 you are blocked ({number})")
+            with pytest.raises(UnreachableError):
+                await house.send(OLGA, "word", key=f"k{number}")
+    assert len({subject for subject, _ in intake.alarms}) == 1

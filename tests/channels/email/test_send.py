@@ -60,7 +60,7 @@ async def post(
         )
         clock, told = HastyClock(), list[str]()
 
-        async def tell(text: str) -> None:
+        async def tell(_: str, text: str) -> None:
             told.append(text)
 
         sender = SmtpSender(replace(usual, **account or {}), tell, clock, deadlines)
@@ -416,7 +416,7 @@ async def test_a_probe_logs_in_and_sends_nothing() -> None:
 async def test_telling_that_fails_changes_nothing() -> None:
     """A refusal is a refusal even if nobody can be told."""
 
-    async def tell(_: str) -> None:
+    async def tell(_: str, __: str) -> None:
         raise DeliveryError("nobody listens")
 
     async with post() as here:
