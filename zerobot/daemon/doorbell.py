@@ -17,7 +17,7 @@ from zerobot.core.envelope import Button, ButtonPress
 from zerobot.core.errors import DeliveryError, TryLaterError, UnclearError
 from zerobot.core.ids import PAIRING
 from zerobot.core.log import EventLog
-from zerobot.core.places import Identity, Place
+from zerobot.core.places import Place
 from zerobot.daemon.presses import unless_not_stored, unless_operator
 from zerobot.daemon.prompt_calls import PromptCalls
 from zerobot.daemon.routing import OperatorRules, direct_places
@@ -203,13 +203,12 @@ def _too_late(pairing: Pairing) -> PressReply:
 
 def _settled(prompt: PairingPrompt, found: Pairing | None) -> ApprovalPrompt:
     decided = found if found is not None and found.decided_by is not None else None
-    by: Identity | None = decided.decided_by if decided else None
     return settled_pairing(
         prompt.request,
         prompt.identity,
         prompt.name,
         prompt.on_channel,
         let_in=decided.state == "allowed" if decided else None,
-        by=str(by or ""),
+        by=decided.decided_by if decided else None,
         at=decided.decided_at if decided else None,
     )

@@ -43,14 +43,21 @@ def pairing_prompt(
 
 
 def settled_pairing(
-    request: str, person: Identity, name: str, channel: str, *, let_in: bool | None, by: str, at: datetime | None
+    request: str,
+    person: Identity,
+    name: str,
+    channel: str,
+    *,
+    let_in: bool | None,
+    by: Identity | None,
+    at: datetime | None,
 ) -> ApprovalPrompt:
     """The same message when it is decided; `let_in` None: nobody decided in time."""
     if let_in is None:
         outcome = "Expired: nobody decided. They are told a new code when they write again."
     else:
         when = f" on {clock_text(at)}" if at else ""
-        outcome = f"{'Let in' if let_in else 'Shut out'} by {one_line(by)}{when}."
+        outcome = f"{'Let in' if let_in else 'Shut out'} by {one_line(str(by))}{when}."
     title = PromptLine(kind="title", text="Somebody wanted to talk to me")
     return ApprovalPrompt(
         approval=ApprovalId(request),
@@ -58,6 +65,7 @@ def settled_pairing(
         lines=(title, *_who(person, name, channel), PromptLine(kind="outcome", text=outcome)),
         open=False,
         grantable=False,
+        decided_by=by,
     )
 
 

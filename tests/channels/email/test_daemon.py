@@ -135,6 +135,8 @@ async def test_a_stranger_gets_one_mail_with_a_code_where_that_is_wanted(town: E
         await daemon.until("envelope.refused", count=5)
     reasons = [each["reason"] for each in daemon.named("envelope.refused")]
     assert reasons == ["loop", "not_allowed", "pairing", "pairing", "not_allowed"]
+    # Who has decided by mail is told by the answer to that.
+    assert [letter.subject for letter in town.olga.chat.replies if "wanted" in letter.subject] == []
 
 
 async def test_what_a_shut_out_person_wrote_before_is_not_answered(town: EmailTown) -> None:
