@@ -124,6 +124,7 @@ class EmailSettings(ChannelSettings):
         default="", description="A file of certificates (PEM) that are trusted beside the usual ones: a private CA."
     )
     folder: Text = Field(default="INBOX", description="The folder in which new mail is looked for.")
+    drafts: Literal["off"] = Field(default="off", description="off: a mail that was sent cannot be changed.")
     pairing: bool = Field(default=False, description="Whether a stranger whose address is proved gets a code by mail.")
     approval_timeout: Annotated[Duration, Field(gt=0, le=30 * 86_400)] | None = Field(
         default=86_400.0,

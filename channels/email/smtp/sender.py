@@ -21,8 +21,8 @@ from zerobot.core.errors import (
 )
 
 Tell: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""(what it is about, in plain words): tells the operators, once a day about one thing, over this mailbox as well. What it
-is about must not change with a server's words: word of a refusal may be refused too, and would go round for ever."""
+"""(what it is about, in plain words): tells the operators, once a day about one thing; over this mailbox as well. So
+what it is about has no words of the server in it: word of a refusal may be refused too, and would go round for ever."""
 _LOGIN = "smtp login"
 
 MOST_LINES = 3
