@@ -10,11 +10,19 @@ from channels.email.proof.authenticity import Proof, ProofRules, prove
 from channels.email.proof.dkim_check import signature_check
 from tests.channels.email.headers import mail_of
 from tests.channels.email.signed import MAIL, Dns, record, sign
-from tests.channels.security_cases import cases
+from tests.channels.security_cases import cases, check_sender
+from tests.platforms.email_house import email_house
+from tests.platforms.imap_server import USER
 from zerobot.testing.clock import ManualClock
 
 ELSEWHERE = {"I073": "what is not answered, whoever wrote it, is the business of the loop guard"}
+SIGNED = [case for case in cases("senders", "email") if case.get("verify_sender") == "dkim"]
 CASES = [case for case in cases("senders", "email") if case["id"] not in ELSEWHERE]
+
+AFTER = (
+    "Authentication-Results: mx.good.test; dmarc=pass header.from=good.test\r\n"
+    f"From: bea@good.test\r\nTo: {USER}\r\n\r\nafter it\r\n"
+).encode()
 
 
 def values(said: str | list[str]) -> list[str]:
@@ -53,3 +61,20 @@ async def test_a_mail_counts_for_who_is_proved_to_have_written_it(case: dict[str
     assert ("accept" if allowed else "refuse") in case["accept"]
     if address is not None and "identity" in case:
         assert f"email:{address}" == case["identity"]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in cases("senders", "email") if case not in SIGNED], ids=lambda case: str(case["id"])
+)
+async def test_a_mail_in_the_mailbox_counts_for_who_is_proved_to_have_written_it(case: dict[str, Any]) -> None:
+    """The same through the whole adapter, up to who may talk; those that are signed would ask the real DNS."""
+    raw = f"{header_of(case['event'])}To: {USER}\nSubject: Hello\n\nhello\n".replace("\n", "\r\n").encode()
+    async with email_house(trusted_authserv=["mx.good.test"]) as house, house.running() as intake:
+        house.imap.deliver(raw)
+        house.imap.deliver(AFTER)
+        await intake.until(lambda: intake.texts[-1:] == ["after it"])
+    said = intake.accepted[:-1]
+    if not said and "identity" in case:
+        # Who is not proved is nobody; the log has whom the mail names.
+        assert dict(house.log.events)["envelope.refused"]["sender"] == case["identity"]
+    check_sender(case if said else {key: case[key] for key in case if key != "identity"}, said)
