@@ -241,6 +241,7 @@ class Conversing:
                     assert "operator" in told.text
                 else:
                     await daemon.until("envelope.refused", where=lambda each: each["reason"] == "not_allowed")
+                    assert town.xen.chat.replies == []
             assert daemon.named("approval.decided") == []
             assert prompt.buttons != []
             await daemon.kill()

@@ -68,6 +68,19 @@ async def test_where_nothing_shows_it_the_pause_says_that_it_waits(house: House,
     assert (await house.replies())[1:] == ["done"]
 
 
+async def test_a_turn_that_waits_again_does_not_say_so_again(house: House) -> None:
+    """Where each message counts: what was said since stands in the answer."""
+    house.settings.waiting_words = lambda place, shown: "(I wait.)"
+    house.model.answers(
+        step("first", [call("sup", "c1", x="1")]), step("second", [call("sup", "c2", x="2")]), says("done")
+    )
+    await house.user.says("hi")
+    await house.operator.presses("Approve")
+    assert await house.replies() == ["first\n\n(I wait.)"]
+    await house.operator.presses("Approve")
+    assert (await house.replies())[1:] == ["second\n\ndone"]
+
+
 async def test_a_denied_call_becomes_its_result_and_the_model_goes_on(house: House) -> None:
     """T52: an operator's no reaches the model with its reason, and the turn still ends with a reply."""
     house.model.answers(calls("sup", id="c1", x="1"), says("understood"))

@@ -135,7 +135,9 @@ async def _pause(
     said = transcript.text_since(turn.id, turn.settled_seq)
     requests = [_asked_now(kit, turn, plan.request) for plan in waiting]
     waits = kit.waiting_words(turn.place, [place for each in requests for place in each.places])
-    settled = join_texts([turn.preface, said, waits]) if said or waits else ""
+    # Where waiting is said, each message counts: it is said once a turn, and later words stand in the answer.
+    speaks = not turn.settled_seq if waits else said
+    settled = join_texts([turn.preface, said, waits]) if speaks else ""
     try:
         reply = await kit.turns.pause(turn, requests, settled, transcript.last_seq)
     except StorageError as error:

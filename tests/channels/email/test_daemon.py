@@ -48,7 +48,7 @@ async def test_a_turn_that_waits_for_an_operator_says_so_in_one_mail(town: Email
 
 
 async def test_a_turn_that_takes_long_says_so_once(town: EmailTown) -> None:
-    """After `notice_after`; never, if that is 0."""
+    """After `notice_after`."""
     town.configure(town.table, notice_after="1s")
     town.model.answers(holds(calls("time_now", id="c1")), holds(says("Done."), after=0))
     async with town.daemon():
@@ -86,6 +86,41 @@ async def test_an_answer_goes_to_the_others_only_where_that_is_wanted(town: Emai
     to_all, to_one = town.team.replies
     assert sorted(to_all.recipients) == sorted(town.team.people)
     assert to_one.recipients == ("uma@example.com",)
+
+
+async def test_a_turn_that_waits_twice_says_so_once(town: EmailTown) -> None:
+    """Each request is a mail to the operator, also of two calls at once; whoever asked gets one before the answer."""
+    town.model.answers(
+        says("First two things.")
+        + calls("shell", id="c1", command="touch one")
+        + calls("shell", id="c2", command="touch two"),
+        says("Then a third.") + calls("shell", id="c3", command="touch three"),
+        says("Done."),
+    )
+    async with town.daemon():
+        town.uma.says("do it")
+        await town.olga.chat.wait_for(lambda chat: len(chat.replies) == 2)
+        for prompt in list(town.olga.chat.replies):
+            await town.told(town.olga.answers(prompt, f"Approve.\n\nOn Monday Zero wrote:\n> {prompt.plain[:40]}"))
+        await town.told(town.olga.presses(await town.prompt(town.olga.chat), "Approve"))
+        await town.uma.chat.reply("Done.")
+    assert [text.count(WAITING) for text in town.uma.chat.texts] == [1, 0]
+    assert all(town.made(name) for name in ("one", "two", "three"))
+
+
+async def test_always_is_said_by_mail_too(town: EmailTown) -> None:
+    """The same command in the same thread is not asked about again."""
+    command = calls("shell", id="c1", command="touch made")
+    town.model.answers(command, says("Done."), command, says("Done again."))
+    async with town.daemon() as daemon:
+        town.uma.says("do it")
+        prompt = await town.prompt(town.olga.chat)
+        told = await town.told(town.olga.presses(prompt, "Always in this chat"))
+        await town.uma.chat.reply("Done.")
+        town.uma.says("once more")
+        await town.uma.chat.reply("Done again.")
+    assert told.text.startswith("Approved, and")
+    assert len(daemon.named("approval.requested")) == 1
 
 
 # -- who is believed ---------------------------------------------------------------------------------------------------
@@ -199,6 +234,25 @@ async def test_a_decision_by_mail_takes_the_buttons_away_elsewhere(town: EmailTo
     assert len(daemon.named("approval.decided")) == 1
     assert "use the other folder" in town.model.last_request.result_of("c1").text
     assert not town.made()
+
+
+async def test_a_mail_and_a_button_at_the_same_moment_are_one_decision(town: EmailTown, otto: Person) -> None:
+    """Each is told the truth: one that it counted, the other that it came too late."""
+    town.model.answers(calls("shell", id="c1", command="touch made"))
+    async with town.daemon() as daemon:
+        town.uma.says("do it")
+        by_mail = await town.prompt(town.olga.chat)
+        button = await town.prompt(otto.chat)
+        town.model.answers(says("It is over."))
+        mail, press = town.olga.presses(by_mail, "Approve"), otto.presses(button, "Deny")
+        told = [(await town.told(mail)).text, (await press.answered()).text]
+        await town.uma.chat.reply("It is over.")
+        (decided,) = daemon.named("approval.decided")
+    assert ["Already decided" in text for text in told] == [
+        decided["state"] == "denied",
+        decided["state"] == "approved",
+    ]
+    assert town.made() is (decided["state"] == "approved")
 
 
 async def test_an_operator_freezes_by_mail(town: EmailTown) -> None:

@@ -15,7 +15,7 @@ from tests.channels.text.markdown_cases import Seen
 from tests.channels.town import Told, Town
 from tests.platforms.email_house import table
 from tests.platforms.email_people import TO_BOT, Letter, MailOffice
-from tests.platforms.imap_server import USER, ImapServer
+from tests.platforms.imap_server import ImapServer
 from tests.platforms.model_server import ModelServer
 from tests.platforms.smtp_server import DROP, SmtpServer
 from zerobot.core.channel import MessageBody
@@ -115,8 +115,3 @@ class EmailTown(Town):
         """What is active in its HTML, or open; both forms say something."""
         empty = [] if body.text.strip() else ["says nothing as plain text"]
         return [*empty, *Reader(document(html_of(body))).bad]
-
-    @property
-    def address(self) -> str:
-        """The bot's."""
-        return USER
