@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from channels.email import EmailSettings
-from tests.channels.email.mailroom import server_context
 from tests.channels.email.town import EmailTown
+from tests.platforms.certificates import Authority
 from tests.platforms.email_house import MX, EmailHouse, email_house
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 from tests.platforms.model_script import says
@@ -101,10 +100,10 @@ async def test_mail_is_sent_as_smtp_host_port_and_security_say(changed: dict[str
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-async def test_a_private_authority_is_trusted_by_tls_ca_file(certificates: Path, *, trusts: bool) -> None:
+async def test_a_private_authority_is_trusted_by_tls_ca_file(authority: Authority, *, trusts: bool) -> None:
     """On both ways."""
-    context = server_context(certificates / "localhost.pem")
-    name = str(certificates / "ca.pem") if trusts else ""
+    context = authority.server_context("DNS:localhost")
+    name = str(authority.ca_file) if trusts else ""
     async with (
         ImapServer(context, implicit=True) as imap,
         SmtpServer(security="tls", tls=context, accounts={USER: PASSWORD}) as smtp,
