@@ -6,18 +6,20 @@ import hashlib
 import re
 from collections.abc import Collection
 
-_OWN_ID = re.compile(r"<zerobot\.[0-9a-f]{32}(?:\.([0-9a-f]{16}))?@([^<>@\s]+)>")
+_OWN_ID = re.compile(r"<zerobot\.[0-9a-f]{20}(?:\.([0-9a-f]{16}))?@([^<>@\s]+)>")
 
 
 def own_id(key: str, address: str, thread: str = "") -> str:
     """The id of the mail with a key of the outbox: the same for every try, another one for every other mail.
+
+    It is short, since some programs fold ids of more than 77 characters, which breaks them.
 
     Args:
         key: Of the outbox.
         address: The bot's own; nobody else makes ids for its domain.
         thread: The key of its conversation; empty: it is in none.
     """
-    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
+    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:20]
     return f"<zerobot.{digest}{f'.{thread}' if thread else ''}@{_domain(address)}>"
 
 
