@@ -8,7 +8,6 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,27 +19,26 @@ from channels.email.smtp.sender import SmtpSender
 from channels.email.tls import make_context
 from channels.email.writing.letter import Enclosure, Parcel
 from tests.channels.email.letters import parcel
+from tests.email.conftest import MailServers
 from tests.platforms.adapter_parts import HastyClock
 from tests.platforms.smtp_checks import complaints, mailboxes, read
 from zerobot.core.errors import RefusedError, TryLaterError, UnreachableError
 
 pytestmark = pytest.mark.slow
 
-Servers = Mapping[str, Any]
-"""As `scripts/mail-servers` prints it."""
 BOT, ANN, BEN = (f"{name}@example.test" for name in ("bot", "ann", "ben"))
 PORTS: Mapping[Security, str] = {"tls": "smtps", "starttls": "smtp_starttls", "none": "smtp"}
 
 
-def account(servers: Servers, security: Security = "starttls") -> SmtpAccount:
+def account(servers: MailServers, security: Security = "starttls") -> SmtpAccount:
     """The bot's."""
     return SmtpAccount(
-        host=servers["host"],
-        port=servers["ports"][PORTS[security]],
+        host=servers.host,
+        port=servers.ports[PORTS[security]],
         security=security,
-        tls=lambda: make_context(servers["ca_file"]),
+        tls=lambda: make_context(servers.ca_file),
         username=BOT,
-        password=servers["accounts"][BOT],
+        password=servers.accounts[BOT],
     )
 
 
@@ -57,9 +55,9 @@ def to_ann(key: str, **changes: Any) -> Parcel:
     return parcel(f"{os.urandom(8).hex()}.{key}", sender=Mailbox("Zero", BOT), to=Mailbox("Ann", ANN), **changes)
 
 
-async def delivered(servers: Servers, person: str, mail: Parcel, most: int = 1) -> bytes:
+async def delivered(servers: MailServers, person: str, mail: Parcel, most: int = 1) -> bytes:
     """Wait until a mail is in somebody's mailbox, and only once; what is there."""
-    home = Path(servers["homes"]) / person
+    home = servers.homes / person
     while True:
         files = [path.read_bytes() for path in home.rglob("*") if path.is_file() and path.parent.name in {"new", "cur"}]
         found = [raw for raw in files if mail.message_id.encode() in raw]
@@ -70,7 +68,7 @@ async def delivered(servers: Servers, person: str, mail: Parcel, most: int = 1) 
 
 
 @pytest.mark.parametrize("security", ["tls", "starttls", "none"])
-async def test_a_mail_arrives_over_each_kind_of_connection(mail_servers: Servers, security: Security) -> None:
+async def test_a_mail_arrives_over_each_kind_of_connection(mail_servers: MailServers, security: Security) -> None:
     """What is in the mailbox is well-formed and says what was sent."""
     here = sender(account(mail_servers, security))
     mail = to_ann(
@@ -89,7 +87,7 @@ async def test_a_mail_arrives_over_each_kind_of_connection(mail_servers: Servers
         assert "Grüße an dich\n\n.dot\n" in plain.get_content().replace("\r\n", "\n")
 
 
-async def test_a_file_of_25_megabytes_arrives_whole(mail_servers: Servers) -> None:
+async def test_a_file_of_25_megabytes_arrives_whole(mail_servers: MailServers) -> None:
     """Over TLS, byte by byte, while a short mail goes by."""
     data = os.urandom(25_000_000)
     here = sender(account(mail_servers, "tls"))
@@ -102,7 +100,7 @@ async def test_a_file_of_25_megabytes_arrives_whole(mail_servers: Servers) -> No
     assert file.get_payload(decode=True) == data
 
 
-async def test_fifty_at_once_arrive_once_each(mail_servers: Servers) -> None:
+async def test_fifty_at_once_arrive_once_each(mail_servers: MailServers) -> None:
     """Whatever the server allows at once."""
     here = sender(account(mail_servers))
     mails = [to_ann(str(number)) for number in range(50)]
@@ -113,15 +111,16 @@ async def test_fifty_at_once_arrive_once_each(mail_servers: Servers) -> None:
 
 
 @contextmanager
-def refusal(servers: Servers, reply: str) -> Iterator[None]:
+def refusal(servers: MailServers, reply: str) -> Iterator[None]:
     """The server says this to each recipient."""
-    file = Path(servers["refusal_file"])
-    file.write_text(f"{reply}\n")
-    yield
-    file.unlink()
+    servers.refusal_file.write_text(f"{reply}\n")
+    try:
+        yield
+    finally:
+        servers.refusal_file.unlink()
 
 
-async def test_greylisting_is_waited_out(mail_servers: Servers) -> None:
+async def test_greylisting_is_waited_out(mail_servers: MailServers) -> None:
     """450 to each recipient, until it is over."""
     mail = to_ann("grey")
     here = sender(account(mail_servers))
@@ -135,7 +134,7 @@ async def test_greylisting_is_waited_out(mail_servers: Servers) -> None:
     await delivered(mail_servers, "ann", mail)
 
 
-async def test_somebody_who_is_not_there(mail_servers: Servers) -> None:
+async def test_somebody_who_is_not_there(mail_servers: MailServers) -> None:
     """A recipient that the server does not know is told; one in CC does not hold up the mail."""
     told: list[str] = []
     here = sender(account(mail_servers), told)
@@ -149,7 +148,7 @@ async def test_somebody_who_is_not_there(mail_servers: Servers) -> None:
     assert [nobody.address in text for text in told] == [True, True]
 
 
-async def test_a_mail_that_is_too_large_is_refused(mail_servers: Servers) -> None:
+async def test_a_mail_that_is_too_large_is_refused(mail_servers: MailServers) -> None:
     """The server's limit is asked before anything is sent."""
     told: list[str] = []
     here = sender(account(mail_servers), told)
@@ -159,7 +158,7 @@ async def test_a_mail_that_is_too_large_is_refused(mail_servers: Servers) -> Non
     assert len(told) == 1
 
 
-async def test_a_wrong_password_and_an_unknown_authority(mail_servers: Servers) -> None:
+async def test_a_wrong_password_and_an_unknown_authority(mail_servers: MailServers) -> None:
     """Neither gets a mail out; both are told in words."""
     for given, word in (
         (replace(account(mail_servers), password="wrong"), "authentication failed"),
