@@ -117,7 +117,8 @@ class EmailChannel:
         await self._smtp.probe()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Make the copies that are left, and close the connections."""
+        await self._copies.close()
         await self._smtp.close()
 
     async def _tell(self, subject: str, text: str) -> None:

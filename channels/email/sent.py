@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ MOST_BYTES = 64_000_000
 TRIES = 5
 COPY_SECONDS = 300.0
 """For one try; a large file takes its time."""
+LAST_SECONDS = 10.0
+"""For what waits when the channel closes."""
 
 
 class SentMailbox(Protocol):
@@ -66,16 +69,32 @@ class SentCopies:
     async def run(self) -> None:
         """Make copies until cancelled."""
         while True:
-            copy = await self._waiting.get()
-            try:
-                await self._make(copy)
-            finally:
-                self._bytes -= len(copy.raw)
-                self._waiting.task_done()
+            await self._make_next()
 
     async def finish(self) -> None:
         """Wait until all copies that were asked for are made or given up."""
         await self._waiting.join()
+
+    async def close(self) -> None:
+        """Make what still waits, but for a short while only: answers go out until the daemon's last moment."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                while not self._waiting.empty():
+                    await self._make_next()
+        if not self._waiting.empty():
+            self._log("email.copy_failed", level="warning", reason="the mailbox was away when the daemon stopped")
+
+    async def _make_next(self) -> None:
+        copy = await self._waiting.get()
+        try:
+            await self._make(copy)
+        except asyncio.CancelledError:
+            self._waiting.put_nowait(copy)
+            self._bytes += len(copy.raw)
+            raise
+        finally:
+            self._bytes -= len(copy.raw)
+            self._waiting.task_done()
 
     async def _make(self, copy: _Copy) -> None:
         for left in reversed(range(TRIES)):

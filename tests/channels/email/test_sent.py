@@ -95,3 +95,27 @@ async def test_copies_that_wait_take_only_so_much_memory() -> None:
     for ident in ("a", "b", "c"):
         copies.add(ident, half)
     assert log.names == ["email.copy_failed"]
+
+
+async def test_what_still_waits_is_copied_at_the_close() -> None:
+    """One that was under way when the daemon stopped, and those behind it."""
+    folder = Folder()
+    begun = asyncio.Event()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Folder, str]]:
+        if not begun.is_set():
+            begun.set()
+            await asyncio.Event().wait()
+        yield folder, "Sent"
+
+    copies = SentCopies(opened, HastyClock(), Lines())
+    copies.add("a", b"a")
+    copies.add("b", b"b")
+    running = asyncio.create_task(copies.run())
+    await begun.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    await copies.close()
+    assert sorted(folder.mails) == ["a", "b"]
+    await copies.close()
