@@ -20,7 +20,7 @@ from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from channels.email.tls import make_context
 from tests.channels.email.mailroom import mail
-from tests.email.conftest import MailServers
+from tests.email.servers import MailServers
 from tests.platforms.adapter_parts import HastyClock
 from zerobot.testing.clock import ManualClock
 

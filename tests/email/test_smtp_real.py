@@ -19,7 +19,7 @@ from channels.email.smtp.sender import SmtpSender
 from channels.email.tls import make_context
 from channels.email.writing.letter import Enclosure, Parcel
 from tests.channels.email.letters import parcel
-from tests.email.conftest import MailServers
+from tests.email.servers import MailServers
 from tests.platforms.adapter_parts import HastyClock
 from tests.platforms.smtp_checks import complaints, mailboxes, read
 from zerobot.core.errors import RefusedError, TryLaterError, UnreachableError
