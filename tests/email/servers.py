@@ -118,6 +118,8 @@ def _kill(pid_file: Path) -> None:
     for pid in [master, *_started_by(master)]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    # A process counts as alive until it is reaped, which may take a while where the first process of all is no init.
+    pid_file.unlink()
 
 
 def _started_by(master: int) -> Iterator[int]:
