@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sqlite3
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.crash.world import AT_COMMIT
 from tests.e2e.daemon_stage import DaemonStage
-from tests.email.people import Person
+from tests.email.people import LOOK, PATIENCE, Person
 from tests.email.servers import MailServers
 from tests.platforms.daemon_process import DaemonProcess
 from tests.platforms.model_server import ModelServer
@@ -19,6 +20,11 @@ from tests.platforms.model_server import ModelServer
 BOT = "bot@example.test"
 MX = "mail.example.test"
 """The id under which Postfix, where it takes mail from outside, says what it has found out."""
+OPEN = (
+    "SELECT count(*) FROM turns WHERE state <> 'finished'",
+    "SELECT count(*) FROM replies WHERE state IN ('open', 'queued')",
+    "SELECT count(*) FROM inbox WHERE state NOT IN ('done', 'cancelled')",
+)
 REPEAT = "possibly a repeat"
 
 
@@ -79,8 +85,16 @@ class MailStage(DaemonStage):
         """Wait until a daemon has died by SIGKILL."""
         assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
 
+    async def until_settled(self) -> None:
+        """Wait until all that was taken in is answered, and each mail in the mailbox is looked at."""
+        async with asyncio.timeout(PATIENCE):
+            while self._is_busy:  # noqa: ASYNC110 -- the database of another process tells nobody
+                await asyncio.sleep(LOOK)
+
+    @property
+    def _is_busy(self) -> bool:
+        return not all(self.servers.are_seen(BOT)) or any(count for query in OPEN for (count,) in self.rows(query))
+
     def check_nothing_is_left(self) -> None:
         """Fail if something that was begun has no end; the daemon has stopped."""
-        assert self.rows("SELECT count(*) FROM turns WHERE state <> 'finished'") == [(0,)]
-        assert self.rows("SELECT count(*) FROM replies WHERE state IN ('open', 'queued')") == [(0,)]
-        assert self.rows("SELECT count(*) FROM inbox WHERE state NOT IN ('done', 'cancelled')") == [(0,)]
+        assert [self.rows(query) for query in OPEN] == [[(0,)]] * len(OPEN)
