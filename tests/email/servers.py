@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
@@ -59,6 +60,18 @@ class MailServers:
         """Of each mail in an account's inbox, whether it is marked as read."""
         # The flags of a Maildir's mail are letters behind a colon: https://cr.yp.to/proto/maildir.html.
         return ["S" in path.name.rpartition(":2,")[2] for path in self.mails(account)]
+
+    async def until_mails(self, account: str, count: int) -> None:
+        """Wait until so many mails are in an account's inbox."""
+        async with asyncio.timeout(30):
+            while len(self.mails(account)) < count:  # noqa: ASYNC110 -- nobody tells when a file appears
+                await asyncio.sleep(0.05)
+
+    def forget_numbers(self, account: str) -> None:
+        """Let Dovecot number an account's inbox anew, as after the loss of its files beside the mails."""
+        home = self.homes / account.partition("@")[0] / "Maildir"
+        for path in home.glob("dovecot*"):
+            path.unlink()
 
     def copies(self, account: str, message_id: str) -> int:
         """How many mails with this id are in an account's folder of sent mail."""

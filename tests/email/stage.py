@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -87,14 +87,17 @@ class MailStage(DaemonStage):
 
     async def until_settled(self) -> None:
         """Wait until all that was taken in is answered, and each mail in the mailbox is looked at."""
-        async with asyncio.timeout(PATIENCE):
-            while self._is_busy:  # noqa: ASYNC110 -- the database of another process tells nobody
+        await self.until(lambda: all(self.servers.are_seen(BOT)) and self._has_nothing_left())
+
+    async def until(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Wait until something holds of the database or of the mailboxes, which tell nobody of news."""
+        async with asyncio.timeout(patience):
+            while not holds():
                 await asyncio.sleep(LOOK)
 
-    @property
-    def _is_busy(self) -> bool:
-        return not all(self.servers.are_seen(BOT)) or any(count for query in OPEN for (count,) in self.rows(query))
+    def _has_nothing_left(self) -> bool:
+        return all(self.rows(query) == [(0,)] for query in OPEN)
 
     def check_nothing_is_left(self) -> None:
         """Fail if something that was begun has no end; the daemon has stopped."""
-        assert [self.rows(query) for query in OPEN] == [[(0,)]] * len(OPEN)
+        assert self._has_nothing_left(), [self.rows(query) for query in OPEN]

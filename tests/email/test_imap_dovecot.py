@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Self
 
 import pytest
@@ -20,6 +17,7 @@ from channels.email.imap.mailbox import Imap
 from channels.email.settings import Security
 from channels.email.tls import make_context
 from tests.channels.email.mailroom import mail
+from tests.email.conftest import MANY
 from tests.email.servers import MailServers
 from tests.platforms.adapter_parts import HastyClock
 from zerobot.testing.clock import ManualClock
@@ -27,7 +25,6 @@ from zerobot.testing.clock import ManualClock
 pytestmark = pytest.mark.slow
 
 BOT = "bot@example.test"
-MANY = 50_000
 PORTS: dict[Security, str] = {"tls": "imaps", "starttls": "imap", "none": "imap"}
 STEADY = Patience(connect=60, answer=60, login=60)
 
@@ -218,22 +215,6 @@ class HalfOpen:
             target.close()
 
 
-@pytest.fixture
-def big(mail_servers: MailServers) -> str:
-    """An account with very many mails, written into its Maildir."""
-    account = "big@example.test"
-    home = mail_servers.homes / "big"
-    for name in ("cur", "new", "tmp"):
-        (home / "Maildir" / name).mkdir(parents=True, exist_ok=True)
-    raw = mail(1, body="x" * 1_000)
-    for number in range(MANY):
-        (home / f"Maildir/cur/{1_700_000_000 + number}.M{number}.host:2,S").write_bytes(raw)
-    owner = mail_servers.homes.stat()
-    for path in [home, *home.rglob("*")]:
-        os.chown(path, owner.st_uid, owner.st_gid)
-    return account
-
-
 @pytest.mark.timeout(600)
 async def test_fifty_thousand_mails_cost_little(mail_servers: MailServers, big: str) -> None:
     """What was there before is not looked at: selecting and searching for what is new is all that a start takes."""
@@ -249,4 +230,3 @@ async def test_fifty_thousand_mails_cost_little(mail_servers: MailServers, big: 
         tracemalloc.stop()
     assert len(entries) == 3_000
     assert peak < 30_000_000
-    await asyncio.to_thread(shutil.rmtree, Path(mail_servers.homes) / "big")
