@@ -60,6 +60,7 @@ def big(mail_servers: MailServers) -> Iterator[str]:
 @pytest.fixture
 async def stage(tmp_path: Path, mail_servers: MailServers) -> AsyncIterator[MailStage]:
     """A model, the servers and people; the daemon is started by the test."""
-    mail_servers.empty(BOT)
+    for account in (BOT, "ann@example.test"):
+        mail_servers.empty(account)
     async with ModelServer() as model:
         yield MailStage(tmp_path, model, mail_servers)

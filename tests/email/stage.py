@@ -21,10 +21,11 @@ BOT = "bot@example.test"
 MX = "mail.example.test"
 """The id under which Postfix, where it takes mail from outside, says what it has found out."""
 OPEN = (
-    "SELECT count(*) FROM turns WHERE state <> 'finished'",
-    "SELECT count(*) FROM replies WHERE state IN ('open', 'queued')",
-    "SELECT count(*) FROM inbox WHERE state NOT IN ('done', 'cancelled')",
+    "turns WHERE state <> 'finished'",
+    "replies WHERE state IN ('open', 'queued')",
+    "inbox WHERE state NOT IN ('done', 'cancelled')",
 )
+"""Rows of what has no end yet."""
 REPEAT = "possibly a repeat"
 
 
@@ -85,19 +86,24 @@ class MailStage(DaemonStage):
         """Wait until a daemon has died by SIGKILL."""
         assert await daemon.ended() == -signal.SIGKILL, daemon.events[-5:]
 
-    async def until_settled(self) -> None:
+    def count(self, rows: str) -> int:
+        """How many rows a table of the database has."""
+        ((count,),) = self.rows(f"SELECT count(*) FROM {rows}")
+        return int(count)
+
+    async def until_settled(self, patience: float = PATIENCE) -> None:
         """Wait until all that was taken in is answered, and each mail in the mailbox is looked at."""
-        await self.until(lambda: all(self.servers.are_seen(BOT)) and self._has_nothing_left())
+        await self.until(lambda: all(self.servers.are_seen(BOT)) and self._has_nothing_left(), patience)
 
     async def until(self, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Wait until something holds of the database or of the mailboxes, which tell nobody of news."""
         async with asyncio.timeout(patience):
-            while not holds():
+            while not holds():  # noqa: ASYNC110 -- see above
                 await asyncio.sleep(LOOK)
 
     def _has_nothing_left(self) -> bool:
-        return all(self.rows(query) == [(0,)] for query in OPEN)
+        return not any(self.count(rows) for rows in OPEN)
 
     def check_nothing_is_left(self) -> None:
         """Fail if something that was begun has no end; the daemon has stopped."""
-        assert self._has_nothing_left(), [self.rows(query) for query in OPEN]
+        assert {rows: self.count(rows) for rows in OPEN} == dict.fromkeys(OPEN, 0)
