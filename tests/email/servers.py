@@ -11,9 +11,10 @@ import json
 import os
 import signal
 import smtplib
+import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,7 @@ class MailServers:
     @contextmanager
     def dovecot_killed(self) -> Iterator[None]:
         """Kill Dovecot with all that it has started; at the end it is back."""
-        _kill(self.dir / "run/master.pid")
+        _kill(self.dir / "run/master.pid", [self.ports["imap"], self.ports["imaps"]])
         try:
             yield
         finally:
@@ -103,7 +104,9 @@ class MailServers:
     @contextmanager
     def postfix_killed(self) -> Iterator[None]:
         """Kill Postfix with all that it has started; at the end it is back."""
-        _kill(self.dir / "queue/pid/master.pid")
+        _kill(
+            self.dir / "queue/pid/master.pid", [self.ports[name] for name in ("smtp", "smtp_starttls", "smtps", "mx")]
+        )
         try:
             yield
         finally:
@@ -125,14 +128,31 @@ class MailServers:
         subprocess.run(command, check=True, capture_output=True)
 
 
-def _kill(pid_file: Path) -> None:
-    """SIGKILL for a server and for each process that it has started."""
+def _kill(pid_file: Path, ports: Sequence[int]) -> None:
+    """SIGKILL for a server and for each process that it has started; at the end nobody listens on its ports."""
     master = int(pid_file.read_text())
-    for pid in [master, *_started_by(master)]:
+    # A process that it started meanwhile would live on and keep the ports.
+    os.kill(master, signal.SIGSTOP)
+    for pid in [*_started_by(master), master]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    for port in ports:
+        _until_free(port)
     # A process counts as alive until it is reaped, which may take a while where the first process of all is no init.
     pid_file.unlink()
+
+
+def _until_free(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except ConnectionRefusedError:
+            return
+        except OSError:
+            continue  # somebody is about to go
+        time.sleep(0.02)
+    raise AssertionError(f"somebody listens on port {port} still")
 
 
 def _started_by(master: int) -> Iterator[int]:

@@ -8,6 +8,7 @@ and only then, the answer bears the mark of a possible repeat, and may be there 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from itertools import count
 from pathlib import Path
 
@@ -31,13 +32,18 @@ AGAIN = 4
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_killed_at_every_commit(tmp_path: Path, mail_servers: MailServers, when: str, shard: int) -> None:
-    """From the first start to the last record of the answer; what happens between two commits is in it as well."""
-    mail_servers.empty(BOT)
+    """From the start to the last record of the answer; what happens between two commits is in it as well."""
     killed = 0
+    async with ModelServer() as model:
+        first = MailStage(tmp_path, model, mail_servers)
+        # Something is known of the mailbox before: a mail that comes in before the first start is left alone.
+        async with first.daemon():
+            pass
     for number in count(shard + 1, SHARDS):
+        mail_servers.empty(BOT)
         async with ModelServer() as model:
             folder = tmp_path / str(number)
-            folder.mkdir()
+            shutil.copytree(first.folder / "state", folder / "state")
             stage = MailStage(folder, model, mail_servers)
             model.when("please", *[says(ANSWER)] * AGAIN)
             if not await dies_and_goes_on(stage, f"{when} {number} "):
@@ -49,9 +55,6 @@ async def test_killed_at_every_commit(tmp_path: Path, mail_servers: MailServers,
 
 async def dies_and_goes_on(stage: MailStage, crash_at: str) -> bool:
     """Write a mail to a daemon that will die, and let the next one go on; False: it came to its end."""
-    # Something is known of the mailbox before: a mail that comes in before the first start is left alone.
-    async with stage.daemon():
-        pass
     async with stage.dying(crash_at) as daemon:
         await stage.ann.writes("please")
         ended = asyncio.create_task(daemon.ended())
