@@ -82,6 +82,8 @@ class Receiver:
         try:
             folder = await self._select(imap)
             position = await self._begin(intake, imap, folder)
+            # From here on no mail is missed. What waits may take minutes, and the connection works all the while.
+            intake.connected()
             while True:
                 position = await self._take_new(intake, imap, folder, position)
                 intake.connected()

@@ -54,6 +54,19 @@ async def test_what_was_there_before_the_first_start_is_left_alone(house: EmailH
     assert house.imap.flags(old) == set()
 
 
+async def test_much_that_waits_does_not_hold_up_the_sign_of_life(house: EmailHouse) -> None:
+    """Whoever waits for the channel waits for its connection, and not until all mail of a night is taken in."""
+    async with house.running():
+        pass
+    house.writes("one")
+    house.writes("two")
+    house.intake.hold()
+    async with house.running() as intake:
+        assert intake.accepted == []
+        intake.release()
+        await intake.until(lambda: len(intake.accepted) == 2)
+
+
 async def test_the_backlog_is_answered_where_that_is_wanted() -> None:
     """What is unread of it, in order; what somebody has read is not."""
     async with email_house(answer_backlog=True) as house:
