@@ -86,7 +86,6 @@ class Receiver:
             intake.connected()
             while True:
                 position = await self._take_new(intake, imap, folder, position)
-                intake.connected()
                 await wait_for_mail(
                     imap, self._parts.services.clock, renewal=settings.idle_renewal, poll=settings.poll_interval
                 )
