@@ -13,7 +13,7 @@ import dns.resolver
 from dns.asyncresolver import Resolver
 
 from channels.email.proof.authenticity import SignatureCheck, SignatureFinding
-from channels.email.proof.body_hash import body_hash
+from channels.email.reading.body_hash import body_hash
 from channels.email.proof.signatures import Signature, candidates, key_fault, split_mail
 from zerobot.core.clock import Clock
 

@@ -93,6 +93,23 @@ def test_results_that_a_mail_brought_along_never_count(layout: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "field",
+    [
+        "Subject: Re: [zerobot BCDF23] x",
+        "Date: x",
+        "To: x@y.test",
+        "Cc: x@y.test",
+        "Message-ID: <1@y.test>",
+        "Content-Type: x/y",
+    ],
+)
+def test_a_field_above_the_signed_one_makes_a_mail_nobodys(field: str) -> None:
+    """The server has found the signature valid, which covers the lower one; the upper one would be read."""
+    below = layouts.MAIL if field.partition(":")[0] in layouts.MAIL else f"{field}\n{layouts.MAIL}"
+    assert told(results("dmarc=pass header.from=good.test", f"{field}\n{below}")) == (None, "twice")
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("dmarc=pass header.from=good.test", "dmarc"),
