@@ -67,7 +67,7 @@ def envelope_of(
         sender=Identity(PLATFORM, sender),
         sender_name=mail.sender.name,
         event_id=reading.fingerprint,
-        message_id=mail.message_id,
+        message_id=thread.name_of(mail, reading.fingerprint),
         text=text,
         attachments=files,
         direct=not others_of(mail, sender, own),

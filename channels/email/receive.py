@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -29,7 +30,15 @@ from zerobot.core.errors import ChannelFaultError, StorageError
 
 PASSING_TRIES = 20
 """Looks at a mail whose sender could not be proved for a passing reason (the DNS), one at each search for new mail."""
+BREAKS = 5
+"""Connections that break over the same mail before it is given up."""
 _MISSING = frozenset({"NONEXISTENT", "TRYCREATE"})
+_ANSWERED = frozenset({Acceptance.ACCEPTED, Acceptance.FULL, Acceptance.BLOCKED})
+"""What is followed by a mail of ours, and so counts."""
+
+
+class UnreadableError(Exception):
+    """A mail cannot be had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +66,8 @@ class Receiver:
         self._rules = ProofRules.of(parts.settings)
         self._own = parts.settings.own_addresses
         self._commands = frozenset(command.name for command in parts.services.commands)
+        self._breaks = Counter[tuple[int, int]]()
+        """Of mails, by UIDVALIDITY and UID: how many connections broke while they were worked on."""
 
     async def run(self, intake: Intake) -> None:
         """Receive until cancelled.
@@ -138,30 +149,47 @@ class Receiver:
         return position
 
     async def _take(self, intake: Intake, imap: Imap, folder: Folder, position: Position, uid: int) -> Position:
-        """Take in one mail, or refuse it.
+        """Take in one mail, or refuse it; whatever is odd about it, it keeps no others out.
 
         Returns:
             The position, with what is to be looked at again.
         """
+        key = (folder.validity, uid)
+        try:
+            position = await self._take_one(intake, imap, folder, position, uid)
+        except StorageError:
+            raise
+        except ImapError:
+            self._breaks[key] += 1
+            raise
+        except Exception as error:  # noqa: BLE001 - see above
+            await self._give_up(intake, uid, error)
+            position = position.without(uid)
+        del self._breaks[key]
+        return position
+
+    async def _give_up(self, intake: Intake, uid: int, error: Exception) -> None:
+        """Leave a mail where it is, unread, and say so."""
+        parts = self._parts
+        parts.services.log("email.unreadable", level="error", error=error, channel=parts.services.name, uid=uid)
+        await parts.refusals.alarm_unreadable(intake, parts.settings.folder)
+
+    async def _take_one(self, intake: Intake, imap: Imap, folder: Folder, position: Position, uid: int) -> Position:
+        if self._breaks[folder.validity, uid] >= BREAKS:
+            raise UnreadableError(f"{BREAKS} connections broke over it")
         fetched = await imap.fetch(uid, self._parts.settings.most_of_a_mail)
         if fetched is None:
             return position.without(uid)
         now = self._parts.services.clock.now()
-        try:
-            reading = await asyncio.to_thread(_read, fetched.raw)
-            if not fetched.whole:
-                reading = replace(reading, mail=replace(reading.mail, cut=True))
-            proof = await prove(reading.mail, fetched.raw, self._rules, self._parts.check)
-        except Exception as error:  # noqa: BLE001 - one odd mail must not keep all others out
-            self._parts.services.log(
-                "email.unreadable", level="error", error=error, channel=self._parts.services.name, uid=uid
-            )
-            return position.without(uid)
+        reading = await asyncio.to_thread(_read, fetched.raw)
+        if not fetched.whole:
+            reading = replace(reading, mail=replace(reading.mail, cut=True))
+        proof = await prove(reading.mail, fetched.raw, self._rules, self._parts.check)
         if proof.address is None and proof.temporary and position.tries(uid) < PASSING_TRIES:
             return position.with_try(uid)
         came_in = arrival(reading.mail, now)
-        position = replace(position.without(uid), newest=max(position.newest, came_in))
-        stale = is_stale(came_in, position, now, backlog=self._parts.settings.answer_backlog)
+        position = replace(position.without(uid), newest=max(min(position.newest, now), came_in))
+        stale = is_stale(reading.mail, position, now, backlog=self._parts.settings.answer_backlog)
         if await self._hand_over(intake, reading, proof, Whereabouts.of(folder, uid), stale=stale):
             await self._done_with(imap, folder, uid)
         return position
@@ -178,22 +206,22 @@ class Receiver:
             if refusal[0] is Acceptance.NOT_ALLOWED:
                 await parts.refusals.alarm_unproved(intake, proof.reason, says)
             return False
-        before = await parts.letterbook.of(reading, says)
         try:
             decides = answer(mail, reading.spoken.new) is not None
-            thread = await parts.letterbook.add(before, reading, says, decides=decides)
+            entry = await parts.letterbook.add(await parts.letterbook.of(reading, says), reading, says, decides=decides)
         except TooManyError:
             await parts.refusals.note(Acceptance.LOOP, "too_many", says)
             await parts.refusals.alarm_loop(intake, says, parts.settings.answers_per_hour)
             return False
         envelope = envelope_of(
-            reading, thread, where, parts.services.name, self._own, self._commands, parts.services.escape
+            reading, entry.thread, where, parts.services.name, self._own, self._commands, parts.services.escape
         )
         accepted = await intake.accept(envelope)
-        if accepted in (Acceptance.ACCEPTED, Acceptance.DUPLICATE):
-            return True
-        await parts.letterbook.forget(before, reading, says)
-        return False
+        if accepted is Acceptance.PAIRING:
+            await parts.letterbook.keep_outside(entry)
+        elif accepted not in _ANSWERED:
+            await parts.letterbook.take_back(entry)
+        return accepted in (Acceptance.ACCEPTED, Acceptance.DUPLICATE)
 
     def _refusal(self, reading: Reading, proof: Proof, *, stale: bool) -> tuple[Acceptance, str] | None:
         """Why a mail is not even shown to the inbox; None: nothing speaks against it."""

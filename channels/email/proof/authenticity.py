@@ -61,10 +61,10 @@ class Proof:
     """Why, in a word for the log.
 
     Of a proof: `dmarc`, `dkim`, `account` (handed in by an account, which is trusted), `unchecked`. Else `no_from`;
-    `twice` (a field that a mail has once); `no_results`, `unreadable`, `untrusted` (of other ids only), `below_border` (of a trusted id, where anybody may have
-    written them); `fail`, `ambiguous`, `not_aligned`, `disagreement`, `spf_only`, `no_pass`; `submitted`,
-    `other_account`; of signatures `no_signature`, `dkim_…` (see `signatures`), `dkim_body`, `dkim_invalid`,
-    `dkim_lookup`, `dkim_timeout`.
+    `twice` (a field that mails have once); `no_results`, `unreadable`, `untrusted` (of other ids only), `below_border`
+    (of a trusted id, where anybody may have written them); `fail`, `ambiguous`, `not_aligned`, `disagreement`,
+    `spf_only`, `no_pass`; `submitted`, `other_account`; of signatures `no_signature`, `dkim_…` (see `signatures`),
+    `dkim_body`, `dkim_invalid`, `dkim_lookup`, `dkim_timeout`.
     """
     authserv_ids: tuple[str, ...] = ()
     """Whose results our own servers' fields have, topmost first and at most ten; what the mail brought along is not
@@ -123,8 +123,8 @@ def prove_by_results(mail: Mail, rules: ProofRules) -> Proof:
     of a From that is not ours, and a signature that one server found valid and another one broken are a no, whatever
     else passes. A sealed chain (`arc=pass`) is none.
 
-    A field that a mail has once and this one twice (RFC 5322, section 3.6) is a no as well: a signature covers the lower
-    one, and the upper one, which is read here, may be put above it by whoever passes the mail on.
+    A field that mails have once (RFC 5322, section 3.6) and this one twice is a no as well: a signature covers the
+    lower one, and the upper one, which is read here, may be put above it by whoever passes the mail on.
 
     Where no field shows the border, only the topmost field of a trusted id proves something: our server, if it writes
     any, writes its own above those that a mail brings along.

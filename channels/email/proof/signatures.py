@@ -124,8 +124,8 @@ def _judge(index: int, value: bytes, domain: str, count: Counter[str], now: floa
 def _covers(names: Counter[str], count: Counter[str]) -> bool:
     """Whether nothing that people read, or that says how to read, can be put into a mail that was signed.
 
-    Of a field that comes twice, a signature covers the lower one, and who reads it may take the upper one. By its date a
-    mail is known that somebody sends a second time, years later.
+    Of a field that comes twice, a signature covers the lower one, and who reads it may take the upper one. By its date
+    a mail is known that somebody sends a second time, years later.
     """
     if not names["from"] or not names["date"] or (count["subject"] and not names["subject"]):
         return False
