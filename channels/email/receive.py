@@ -207,7 +207,7 @@ class Receiver:
                 await parts.refusals.alarm_unproved(intake, proof.reason, says)
             return False
         try:
-            decides = answer(mail, reading.spoken.new) is not None
+            decides = reading.spoken.seen and answer(mail, reading.spoken.new) is not None
             entry = await parts.letterbook.add(await parts.letterbook.of(reading, says), reading, says, decides=decides)
         except TooManyError:
             await parts.refusals.note(Acceptance.LOOP, "too_many", says)

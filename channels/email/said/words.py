@@ -10,6 +10,7 @@ from channels.email.mail import Body
 from channels.email.said.flowed import flowed_lines
 from channels.email.said.html_text import html_lines
 from channels.email.said.lines import Line, plain_lines, written
+from channels.email.said.plain_sight import first_line_is_seen
 from channels.email.said.quotes import split
 from channels.email.subjects import is_passed_on
 
@@ -22,6 +23,8 @@ class Spoken:
     """What its author wrote; empty when nothing in it is new."""
     removed: str
     """What was left out: quotes of older mails and signatures."""
+    seen: bool = True
+    """Whether who sent the mail has surely seen its first line; of plain text always."""
 
 
 def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
@@ -38,7 +41,8 @@ def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
             lines.append(Line(""))
         lines += body_lines(body)
     new, removed = split(lines, forwarded=is_passed_on(subject))
-    return Spoken(written(new), written(removed))
+    seen = not (bodies and bodies[0].html) or first_line_is_seen(bodies[0].text)
+    return Spoken(written(new), written(removed), seen)
 
 
 def body_lines(body: Body) -> list[Line]:

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from tests.platforms.email_house import MX, EmailHouse, email_house
+from tests.platforms.email_house import MX, EmailHouse, email_house, received
 from tests.platforms.smtp_checks import read
 from zerobot.core.envelope import Acceptance
 from zerobot.testing.intake import RecordingIntake
@@ -192,3 +192,18 @@ async def test_a_clock_that_was_put_back_locks_nobody_out(house: EmailHouse) -> 
     async with house.running() as intake:
         await looked_at(house, house.writes("now", subject="Plan"))
     assert intake.texts[-1] == "now"
+
+
+@pytest.mark.parametrize("order", ["/stop", "approve"])
+async def test_what_html_may_hide_is_no_order(house: EmailHouse, order: str) -> None:
+    """It comes in as words, and the note says why; in plain sight it counts."""
+    async with house.running() as intake:
+        for html in (f'<p style="width:0">{order}</p><p>No, thanks</p>', f"<p>{order}</p>"):
+            raw = house.mail("x", sender="olga@example.com", subject="[zerobot BCDF23] x")
+            raw = raw.replace(b"text/plain", b"text/html").replace(b"\r\nx\r\n", f"\r\n{html}\r\n".encode())
+            house.imap.deliver(received(raw, "olga@example.com", house.clock.now()))
+        await intake.until(lambda: len(intake.accepted) == 2)
+    hidden, seen = intake.texts
+    assert hidden.startswith("[")
+    assert hidden.endswith(f"{order}\n\nNo, thanks")
+    assert seen == {"approve": "/approve BCDF23"}.get(order, order)

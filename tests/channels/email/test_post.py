@@ -128,11 +128,22 @@ async def test_decisions_are_not_counted_as_mails_of_a_thread(house: EmailHouse)
     assert intake.accepted[-1].text == "/approve BCDF14"
 
 
-async def test_other_words_to_a_request_decide_nothing(house: EmailHouse) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "what is this? approve?",
+        "approve? never!",
+        "Always ask me before you do that",
+        "approve only if the backup is done",
+        "[approve]",
+        "\u200b\u202eapprove no",
+    ],
+)
+async def test_other_words_to_a_request_decide_nothing(house: EmailHouse, said: str) -> None:
     """They are words like any others."""
     async with house.running() as intake:
         await house.channel.ask(OLGA, request(), "p1")
-        house.writes("what is this? approve?", sender="olga@example.com", answers=house.smtp.mails[0])
+        house.writes(said, sender="olga@example.com", answers=house.smtp.mails[0])
         await intake.until(lambda: intake.accepted)
     assert not intake.accepted[0].text.startswith("/")
 
