@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from channels._text.clean import clean
 from channels.email.mail import Body
+from channels.email.reading.unseen import readable
 from channels.email.said.flowed import flowed_lines
 from channels.email.said.html_text import html_lines
 from channels.email.said.lines import Line, plain_lines, written
@@ -47,7 +47,8 @@ def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
 
 def body_lines(body: Body) -> list[Line]:
     """The lines of one text part, whatever its form."""
-    text = clean(body.text)
+    text = readable(body.text)
     if body.html:
-        return html_lines(text)
+        # References (`&#x202e;`) have become characters only now.
+        return [line._replace(text=readable(line.text).replace("\n", " ")) for line in html_lines(text)]
     return flowed_lines(text, delsp=body.delsp) if body.flowed else plain_lines(text)
