@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from email.message import EmailMessage
@@ -152,6 +153,15 @@ class EmailHouse:
             mail[name.replace("_", "-")] = value
         mail.set_content(text)
         return mail.as_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+    async def looked_at(self, uid: int) -> None:
+        """Wait until a mail has been looked at, whatever became of it, and the next one is waited for."""
+        await self.imap.until(
+            lambda: (
+                json.loads(self.state.values["position"])["uid"] >= uid
+                and any(session.idling for session in self.imap.sessions)
+            )
+        )
 
     async def send(
         self, place: Place, text: str, *, key: str = "k1", reply_to: str = "", file: OutboundFile | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import format_datetime
@@ -33,16 +32,6 @@ async def until_end(house: EmailHouse, intake: RecordingIntake) -> None:
     """Wait until a further mail has come in, and so all mails before it have been looked at."""
     house.writes("end", sender="zoe@example.com", subject="")
     await intake.until(lambda: intake.accepted and intake.accepted[-1].text == "end")
-
-
-async def looked_at(house: EmailHouse, uid: int) -> None:
-    """Wait until a mail has been looked at, and with it all before, and the next one is waited for."""
-    await house.imap.until(
-        lambda: (
-            json.loads(house.state.values["position"])["uid"] >= uid
-            and any(each.idling for each in house.imap.sessions)
-        )
-    )
 
 
 async def test_a_mail_that_the_server_cannot_give_keeps_no_others_out(house: EmailHouse) -> None:
@@ -99,7 +88,7 @@ async def test_state_that_was_damaged_is_as_if_there_were_none(house: EmailHouse
         for number, worse in enumerate((damage, value.replace(":[", ":[7,"), value.replace('"', "'"), value[:-5])):
             house.state.values[key] = worse
             async with house.running():
-                await looked_at(house, house.writes(f"{key} {number}", subject="Plan"))
+                await house.looked_at(house.writes(f"{key} {number}", subject="Plan"))
             assert intake.texts[-1].endswith(f"{key} {number}")
         house.state.values[key] = value
     assert intake.breaks == []
@@ -132,7 +121,7 @@ async def test_mails_that_get_a_word_and_no_answer_count_as_well(house: EmailHou
         intake.outcomes = [outcome] * 30
         for number in range(14):
             uid = house.writes(f"mail {number}", Subject="the same")
-        await looked_at(house, uid)
+        await house.looked_at(uid)
     assert len(intake.outcomes) == 20
     assert [subject for subject, _ in intake.alarms] == ["loop"] * 4
 
@@ -147,7 +136,7 @@ async def test_mails_of_who_may_not_talk_to_the_bot_leave_nothing(house: EmailHo
         for number in range(20):
             carl_writes(house, f"in {number}")
             uid = house.writes(f"own {number}", sender="carl@example.com", subject=f"own {number}")
-        await looked_at(house, uid)
+        await house.looked_at(uid)
     assert intake.outcomes == []
     assert {key for key, value in house.state.values.items() if before.get(key) != value} == {"position"}
     assert intake.alarms == []
@@ -190,7 +179,7 @@ async def test_a_clock_that_was_put_back_locks_nobody_out(house: EmailHouse) -> 
         await until_end(house, intake)
     house.clock.wall = timedelta()
     async with house.running() as intake:
-        await looked_at(house, house.writes("now", subject="Plan"))
+        await house.looked_at(house.writes("now", subject="Plan"))
     assert intake.texts[-1] == "now"
 
 
