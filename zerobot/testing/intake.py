@@ -20,7 +20,6 @@ class RecordingIntake:
         moves: Chats that moved, as (old place, new chat).
         alarms: What operators were told, as (subject, text).
         reply: The answer to each press.
-        outcomes: What becomes of the next envelopes, one each, instead of their being accepted.
         refusal: The answer to each question whether a press would count; None: it would.
     """
 
@@ -35,7 +34,6 @@ class RecordingIntake:
         """Of life: empty when it works, else why it broke."""
         self.reply = PressReply(PressOutcome.APPROVED, "Approved.")
         self.refusal: PressReply | None = None
-        self.outcomes: list[Acceptance] = []
         self._failures = 0
         self._held: set[str] = set()
         self._changed = asyncio.Event()
@@ -89,10 +87,6 @@ class RecordingIntake:
         """Remember an envelope; see `Intake`."""
         await self._released("accept")
         self._store()
-        if self.outcomes:
-            outcome = self.outcomes.pop(0)
-            self._notify()
-            return outcome
         known = any(
             (one.conversation.place.channel, one.event_id) == (envelope.conversation.place.channel, envelope.event_id)
             for one in self.accepted

@@ -13,8 +13,8 @@ import dns.resolver
 from dns.asyncresolver import Resolver
 
 from channels.email.proof.authenticity import SignatureCheck, SignatureFinding
-from channels.email.reading.body_hash import body_hash
 from channels.email.proof.signatures import Signature, candidates, key_fault, split_mail
+from channels.email.reading.body_hash import body_hash
 from zerobot.core.clock import Clock
 
 TxtLookup = Callable[[str], Awaitable[bytes]]

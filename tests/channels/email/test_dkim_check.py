@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.email.proof.authenticity import ProofRules, SignatureFinding, prove
-from channels.email.reading.body_hash import body_hash
 from channels.email.proof.dkim_check import signature_check
 from channels.email.proof.signatures import HEADER_BYTES, candidates
+from channels.email.reading.body_hash import body_hash
 from tests.channels.email.headers import mail_of
 from tests.channels.email.signed import KEYS, MAIL, SIGNED, Dns, checked, record, sign
 from zerobot.testing.clock import START, ManualClock

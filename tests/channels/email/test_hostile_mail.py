@@ -10,8 +10,21 @@ import pytest
 
 from tests.platforms.email_house import MX, EmailHouse, email_house, received
 from tests.platforms.smtp_checks import read
-from zerobot.core.envelope import Acceptance
+from zerobot.core.envelope import Acceptance, InboundEnvelope
 from zerobot.testing.intake import RecordingIntake
+
+
+class PickyIntake(RecordingIntake):
+    """An intake that does as it is told with the next envelopes, one each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcomes: list[Acceptance] = []
+
+    async def accept(self, envelope: InboundEnvelope) -> Acceptance:
+        """Refuse an envelope, or accept it; see `Intake`."""
+        return self.outcomes.pop(0) if self.outcomes else await super().accept(envelope)
+
 
 DEEP = "[" * 200_000
 
@@ -117,7 +130,8 @@ async def test_a_mail_that_comes_again_under_another_id_is_the_one_it_was(house:
 @pytest.mark.parametrize("outcome", [Acceptance.FULL, Acceptance.BLOCKED])
 async def test_mails_that_get_a_word_and_no_answer_count_as_well(house: EmailHouse, outcome: Acceptance) -> None:
     """A queue is full, or a guard blocks: the bot says so by mail, and a machine may answer that."""
-    async with house.running() as intake:
+    intake = house.intake = PickyIntake()
+    async with house.running():
         intake.outcomes = [outcome] * 30
         for number in range(14):
             uid = house.writes(f"mail {number}", Subject="the same")
@@ -128,7 +142,8 @@ async def test_mails_that_get_a_word_and_no_answer_count_as_well(house: EmailHou
 
 async def test_mails_of_who_may_not_talk_to_the_bot_leave_nothing(house: EmailHouse) -> None:
     """Neither of a thread of their own nor of one in which they were named."""
-    async with house.running() as intake:
+    intake = house.intake = PickyIntake()
+    async with house.running():
         house.writes("hello", subject="Plan", Cc="carl@example.com", Message_ID="<1@example.com>")
         await intake.until(lambda: intake.accepted)
         before = dict(house.state.values)
@@ -144,7 +159,8 @@ async def test_mails_of_who_may_not_talk_to_the_bot_leave_nothing(house: EmailHo
 
 async def test_who_asks_to_be_let_in_is_told_so_and_nobody_else(house: EmailHouse) -> None:
     """A stranger who was named in a thread gets his code there; later words of the bot go to who may talk to it."""
-    async with house.running() as intake:
+    intake = house.intake = PickyIntake()
+    async with house.running():
         house.writes("hello", subject="Plan", Cc="carl@example.com", Message_ID="<1@example.com>")
         await intake.until(lambda: intake.accepted)
         place = intake.accepted[0].place
