@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from channels.email import KIND, EmailSettings
-from channels.email.adapter import EmailChannel
+from channels.email.adapter import EmailChannel, signature_check_of
 from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 from tests.platforms.smtp_checks import read
@@ -80,7 +80,7 @@ class EmailHouse:
         )
         settings_of = KIND.settings.model_validate(table(imap, smtp, **settings))
         assert isinstance(settings_of, EmailSettings)
-        self.channel = EmailChannel(settings_of, self.services)
+        self.channel = EmailChannel(settings_of, self.services, signature_check_of(settings_of, self.services))
         self._written = 0
 
     @contextlib.asynccontextmanager

@@ -8,7 +8,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from tests.platforms.email_house import MX, EmailHouse, email_house, received
+from channels.email import EmailSettings
+from channels.email.adapter import EmailChannel
+from channels.email.proof.authenticity import SignatureFinding
+from tests.platforms.email_house import MX, EmailHouse, email_house, received, table
 from tests.platforms.smtp_checks import read
 from zerobot.core.envelope import Acceptance, InboundEnvelope
 from zerobot.testing.intake import RecordingIntake
@@ -212,3 +215,31 @@ async def test_what_html_may_hide_is_no_order(house: EmailHouse, order: str) -> 
     assert hidden.startswith("[")
     assert hidden.endswith(f"{order}\n\nNo, thanks")
     assert seen == {"approve": "/approve BCDF23"}.get(order, order)
+
+
+async def test_mails_whose_keys_cannot_be_looked_up_keep_no_others_waiting(house: EmailHouse) -> None:
+    """However many there are: new ones come first, and of the others a few have their turn at each search."""
+    looks: list[str] = []
+    slow = True
+
+    async def check(raw: bytes, domain: str) -> SignatureFinding:
+        del raw
+        looks.append(domain)
+        if slow and domain == "slow.test":
+            return SignatureFinding(None, "dkim_lookup", temporary=True)
+        return SignatureFinding(domain, "dkim")
+
+    settings = EmailSettings.model_validate(table(house.imap, house.smtp, verify_sender="dkim"))
+    house.channel = EmailChannel(settings, house.services, check)
+    async with house.running() as intake:
+        for number in range(10):
+            uid = house.writes(f"{number}", sender=f"p{number}@slow.test", subject="")
+        await house.looked_at(uid)
+        looks.clear()
+        house.writes("quick", subject="")
+        await intake.until(lambda: intake.accepted)
+        assert looks == ["example.com"]
+        slow = False
+        for number in range(4):
+            await house.looked_at(house.writes(f"more {number}", subject=""))
+    assert {str(number) for number in range(10)} < set(intake.texts)
