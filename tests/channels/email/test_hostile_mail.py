@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import format_datetime
@@ -12,6 +15,7 @@ from channels.email import EmailSettings
 from channels.email.adapter import EmailChannel
 from channels.email.proof.authenticity import SignatureFinding
 from tests.platforms.email_house import MX, EmailHouse, email_house, received, table
+from tests.platforms.imap_server import PASSWORD, USER
 from tests.platforms.smtp_checks import read
 from zerobot.core.envelope import Acceptance, InboundEnvelope
 from zerobot.testing.intake import RecordingIntake
@@ -243,3 +247,45 @@ async def test_mails_whose_keys_cannot_be_looked_up_keep_no_others_waiting(house
         for number in range(4):
             await house.looked_at(house.writes(f"more {number}", subject=""))
     assert {str(number) for number in range(10)} < set(intake.texts)
+
+
+async def test_no_secret_is_in_a_log(house: EmailHouse, caplog: pytest.LogCaptureFixture) -> None:
+    """Of the libraries at their most talkative, and of ours; in none of the forms in which it is sent."""
+    caplog.set_level(logging.DEBUG)
+    async with house.running() as intake:
+        house.writes("hello", subject="")
+        await intake.until(lambda: intake.accepted)
+        await house.answer()
+        house.imap.refusal = house.imap.greeting = "* BYE"
+        house.imap.drop()
+        await intake.until(lambda: intake.breaks)
+    told = caplog.text + repr(house.log.events)
+    for form in (PASSWORD, *(b64encode(each.encode()).decode() for each in (PASSWORD, f"\0{USER}\0{PASSWORD}"))):
+        assert form not in told
+
+
+@pytest.mark.parametrize(
+    ("fields", "command"),
+    [
+        ({"Sender": "olga@example.com"}, ""),
+        ({"Resent_From": "olga@example.com", "Resent_Sender": "olga@example.com"}, ""),
+        ({"Reply_To": "olga@example.com"}, ""),
+        ({"From": "olga@example.com, eve@evil.test"}, None),
+        ({"From": "olga@example.com (eve@evil.test)"}, None),
+        ({"From": '"olga@example.com" <eve@evil.test>'}, ""),
+        ({"From": "=?utf-8?q?olga=40example=2Ecom_=3C?= <eve@evil.test>"}, ""),
+        ({"From": "Olga: olga@example.com;"}, None),
+    ],
+)
+async def test_only_from_says_who_decides(house: EmailHouse, fields: dict[str, str], command: str | None) -> None:
+    """The server vouches for the domain of who sent it; whoever else is named has written nothing."""
+    async with house.running() as intake:
+        raw = house.mail("approve", sender="eve@evil.test", subject="[zerobot BCDF23] x")
+        for name, value in fields.items():
+            field = name.replace("_", "-").encode()
+            raw = re.sub(rb"(?m)^" + field + rb":.*\r\n", b"", raw)
+            raw = field + b": " + value.encode() + b"\r\n" + raw
+        house.imap.deliver(received(raw, "eve@evil.test", house.clock.now()))
+        await until_end(house, intake)
+    senders = [each.sender.id for each in intake.accepted[:-1]]
+    assert senders == ([] if command is None else ["eve@evil.test"])
