@@ -38,12 +38,13 @@ from zerobot.core.places import Identity, Place
 class EmailChannel:
     """One mailbox."""
 
-    def __init__(self, settings: EmailSettings, services: ChannelServices) -> None:
+    def __init__(self, settings: EmailSettings, services: ChannelServices, check: SignatureCheck) -> None:
         """Put the parts together; nothing connects before `run`, `send` or `fetch`.
 
         Args:
             settings: The channel's table.
             services: What the daemon lends.
+            check: Checks signatures, where that is how senders are proved.
         """
         self._name = services.name
         self._intake: Intake | None = None
@@ -60,7 +61,7 @@ class EmailChannel:
                 connect=account.mailbox,
                 letterbook=letterbook,
                 refusals=Refusals(services),
-                check=_check(settings, services),
+                check=check,
             )
         )
 
@@ -127,7 +128,7 @@ class EmailChannel:
             await self._intake.alarm(subject, text)
 
 
-def _check(settings: EmailSettings, services: ChannelServices) -> SignatureCheck:
+def signature_check_of(settings: EmailSettings, services: ChannelServices) -> SignatureCheck:
     """The check of signatures; its libraries are loaded where it is used."""
     if settings.verify_sender == "dkim":
         from channels.email.proof.dkim_check import signature_check, txt_lookup  # noqa: PLC0415 -- 90 ms
@@ -142,7 +143,7 @@ async def _no_check(raw: bytes, domain: str) -> SignatureFinding:  # noqa: ARG00
 
 def open_channel(settings: EmailSettings, services: ChannelServices) -> Channel:
     """Make the channel of a table; what the kind's `open` calls."""
-    return EmailChannel(settings, services)
+    return EmailChannel(settings, services, signature_check_of(settings, services))
 
 
 if TYPE_CHECKING:

@@ -34,18 +34,23 @@ def body(prompt: ApprovalPrompt) -> MessageBody:
 def answer(mail: Mail, text: str) -> str | None:
     """The command of the chat that an answer to a request means; None: it is none.
 
+    A yes stands alone on its line: "approve? never!" and "always ask me" are none. A no may have its reason behind it.
+
     Args:
         mail: Whose subject names the code.
         text: What was written, without quotes.
     """
     token = _TOKEN.search(mail.subject)
-    word, _, rest = text.strip().partition("\n")[0].partition(" ")
-    button = _WORDS.get(word.strip(" .,:;!*_").lower())
+    first, _, rest = text.strip().partition("\n")[0].partition(" ")
+    word = first.strip(" .,:;!*_").lower()
+    button = _WORDS.get(word)
     if token is None or button is None:
         return None
     code = token[1]
     if button is Button.DENY:
         return f"/deny {code} {rest.strip()}".rstrip()
+    if rest.strip(" .,:;!*_"):
+        return None
     return f"/approve {code} always" if button is Button.ALWAYS else f"/approve {code}"
 
 
@@ -57,8 +62,8 @@ def _how(prompt: ApprovalPrompt) -> list[str]:
     always = ", always (it is then allowed in that chat)" if prompt.grantable else ""
     return [
         (
-            "To decide, answer this mail and leave its subject as it is. The first word counts: "
-            f"approve{always}, or deny, with a reason behind it if you like."
+            "To decide, answer this mail and leave its subject as it is. The first line counts: "
+            f"approve{always}, alone on that line, or deny, with a reason behind it if you like."
         ),
         "The decision counts once; whoever of the operators is first decides, here or elsewhere.",
     ]

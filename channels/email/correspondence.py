@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from channels.email.mail import Mail
 from channels.email.own_ids import read_own_id
@@ -39,6 +41,8 @@ class Heard:
     """Who else it was written to, without the bot."""
     references: tuple[str, ...] = ()
     subject: str = ""
+    let_in: bool = True
+    """Whether its sender may talk to the bot; else it is kept for the one answer that tells so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +59,31 @@ class Thread:
     times: tuple[float, ...] = ()
     """When mails were taken in within the last hour, in seconds of wall time."""
 
-    def answered(self, message_id: str) -> Heard | None:
-        """The mail that an answer refers to; the newest one when it names none that is known."""
-        named = (mail for mail in reversed(self.mails) if mail.id and mail.id == message_id)
-        return next(named, self.mails[-1] if self.mails else None)
+    def answered(self, name: str) -> Heard | None:
+        """The mail that an answer refers to; when none is known by that name, the newest one of who may talk to us."""
+        named = (mail for mail in self.mails if name and name in (mail.fingerprint, mail.id))
+        newest = next((mail for mail in reversed(self.mails) if mail.let_in), None)
+        return next(named, newest)
+
+    def name_of(self, mail: Mail, fingerprint: str) -> str:
+        """What answers call a mail: its id, unless another one of the thread came with the same id before it."""
+        first = next((each for each in self.mails if each.id and each.id == mail.message_id), None)
+        return mail.message_id if first is None or first.fingerprint == fingerprint else fingerprint
 
     def has(self, fingerprint: str) -> bool:
         """Whether a mail is among those that are remembered."""
         return any(mail.fingerprint == fingerprint for mail in self.mails)
 
-    def count_since(self, moment: float) -> int:
-        """Mails that were taken in since a moment (seconds of wall time), as far as the last hour goes."""
-        return sum(time > moment for time in self.times)
+
+def within_hour(times: Iterable[float], now: float) -> tuple[float, ...]:
+    """Those of some moments (seconds of wall time) that are less than an hour away.
+
+    One that lies further ahead is of a clock that was put back since: it must not count until that day comes.
+    """
+    return tuple(time for time in times if abs(now - time) < HOUR)
+
+
+_STORED = TypeAdapter(Thread)
 
 
 def others_of(mail: Mail, sender: str, own: frozenset[str]) -> tuple[str, ...]:
@@ -146,49 +163,42 @@ def with_mail(thread: Thread, mail: Mail, fingerprint: str, sender: str, own: fr
     return replace(
         thread,
         people=frozenset(people[:PEOPLE_KEPT]) | {thread.owner},
-        mails=(*thread.mails, heard)[-MAILS_KEPT:],
-        times=(*(time for time in thread.times if time > now - HOUR), now),
+        mails=_kept((*thread.mails, heard)),
+        times=(*within_hour(thread.times, now), now),
     )
+
+
+def with_stranger(thread: Thread, after: Thread) -> Thread:
+    """A thread after a mail of it came in whose sender is not let in yet: it is known, and brings nobody along.
+
+    Args:
+        thread: The thread before.
+        after: The same with the mail, as `with_mail` gives it.
+    """
+    return replace(thread, mails=(*after.mails[:-1], replace(after.mails[-1], let_in=False)), times=after.times)
+
+
+def _kept(mails: tuple[Heard, ...]) -> tuple[Heard, ...]:
+    """Without what is too much: the oldest one of who wrote most, so that nobody writes the others' mails away."""
+    if len(mails) <= MAILS_KEPT:
+        return mails
+    (most, _), *_ = Counter(mail.sender for mail in mails).most_common(1)
+    place = next(place for place, mail in enumerate(mails) if mail.sender == most)
+    return mails[:place] + mails[place + 1 :]
 
 
 def write_thread(thread: Thread) -> str:
     """A thread as text, for the store."""
-    return json.dumps(
-        {
-            "owner": thread.owner,
-            "people": sorted(thread.people),
-            "times": thread.times,
-            "mails": [
-                [each.id, each.fingerprint, each.sender, list(each.others), list(each.references), each.subject]
-                for each in thread.mails
-            ],
-        }
-    )
+    return _STORED.dump_json(thread).decode()
 
 
 def read_thread(key: str, text: str | None) -> Thread | None:
     """A thread of the store; None: there is none, or nothing that can be read."""
     try:
-        value: Any = json.loads(text or "")
-        return Thread(
-            key=key,
-            owner=value["owner"],
-            people=frozenset(value["people"]),
-            times=tuple(value["times"]),
-            mails=tuple(
-                Heard(
-                    id=ident,
-                    fingerprint=fingerprint,
-                    sender=sender,
-                    others=tuple(others),
-                    references=tuple(references),
-                    subject=subject,
-                )
-                for ident, fingerprint, sender, others, references, subject in value["mails"]
-            ),
-        )
-    except (ValueError, TypeError, KeyError):
+        thread = _STORED.validate_json(text or "")
+    except ValueError:
         return None
+    return thread if thread.key == key else None
 
 
 def _answers(mail: Mail) -> bool:

@@ -18,6 +18,10 @@ PLATFORM = "email"
 EARLIER = "earlier"
 """In place of a part's number: the quoted mails and the signature that were taken out of the text."""
 EARLIER_NAME = "earlier-messages.txt"
+_UNSEEN = (
+    "[The HTML of this mail can hide its first line from who looks at it, so I did not take that line as an order. "
+    "Plain text is always taken.]"
+)
 _KINDS = ("image", "audio", "video")
 
 
@@ -55,9 +59,12 @@ def envelope_of(
     assert mail.sender is not None, "who is proved is known"
     sender = mail.sender.address
     files = tuple(_attachment(file, mail, where) for file in mail.files)
-    text = _command(reading, commands)
+    order = _command(reading, commands)
+    text = order if reading.spoken.seen else None
     if text is None:
         text = _text(reading, escape, opens=len(thread.mails) <= 1 or _turns(thread))
+        if order is not None:
+            text = f"{_UNSEEN}\n\n{text}"
         if reading.spoken.removed:
             size = len(reading.spoken.removed.encode("utf-8", "replace"))
             earlier = MailFile(path=EARLIER, name=EARLIER_NAME, mime="text/plain", size=size)
@@ -67,7 +74,7 @@ def envelope_of(
         sender=Identity(PLATFORM, sender),
         sender_name=mail.sender.name,
         event_id=reading.fingerprint,
-        message_id=mail.message_id,
+        message_id=thread.name_of(mail, reading.fingerprint),
         text=text,
         attachments=files,
         direct=not others_of(mail, sender, own),

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from channels.email.correspondence import (
-    HOUR,
     Thread,
     likely_keys,
     new_thread,
     opening_key,
     read_thread,
     with_mail,
+    with_stranger,
+    within_hour,
     write_thread,
 )
 from channels.email.decode import Reading
@@ -23,8 +27,28 @@ PEER_SHARE = 3
 """A correspondent gets so many times the answers of one thread within an hour, over all threads."""
 
 
+_TIMES = TypeAdapter(tuple[float, ...])
+
+
 class TooManyError(Exception):
     """More mails within an hour than are answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A mail that was put into its thread."""
+
+    thread: Thread
+    """With the mail."""
+    before: Thread
+    """Without it; the same one, if it was in it already."""
+    sender: str
+    times: tuple[float, ...]
+    """When the sender's other mails of this hour came in, in seconds of wall time."""
+    opening: str | None = None
+    """What the thread is found by when another mail names this one as its root; None: it cannot be one."""
+    opened: str | None = None
+    """The thread that was found by that before."""
 
 
 class Letterbook:
@@ -64,7 +88,7 @@ class Letterbook:
         fresh = new_thread(reading.mail, reading.fingerprint, sender, self._own)
         return await self.known(fresh.key) or fresh
 
-    async def add(self, thread: Thread, reading: Reading, sender: str, *, decides: bool) -> Thread:
+    async def add(self, thread: Thread, reading: Reading, sender: str, *, decides: bool) -> Entry:
         """Put a mail into its thread. One that is in it already, a crash having come between, is not counted again.
 
         Args:
@@ -78,43 +102,60 @@ class Letterbook:
             StorageError: It is not stored.
         """
         if thread.has(reading.fingerprint):
-            return thread
+            return Entry(thread, thread, sender, ())
         now = self._clock.now().timestamp()
-        times = [time for time in await self._times(sender) if time > now - HOUR]
-        too_many = thread.count_since(now - HOUR) >= self._most and not decides
+        times = within_hour(await self._times(sender), now)
+        too_many = len(within_hour(thread.times, now)) >= self._most and not decides
         if too_many or len(times) >= self._most * PEER_SHARE:
             raise TooManyError
         after = with_mail(thread, reading.mail, reading.fingerprint, sender, self._own, now)
         await self._state.set(_peer(sender), json.dumps([*times, now]))
-        if (opening := opening_key(reading.mail, sender)) is not None:
+        opening = opening_key(reading.mail, sender)
+        opened = None if opening is None else await self._state.get(_root(opening))
+        if opening is not None:
             await self._state.set(_root(opening), after.key)
         await self._state.set(_thread(after.key), write_thread(after))
-        return after
+        return Entry(after, thread, sender, times, opening, opened)
 
-    async def forget(self, thread: Thread, reading: Reading, sender: str) -> None:
-        """Take back what was added: whoever wrote may not talk to the bot, so nothing of theirs is kept.
-
-        Args:
-            thread: As it was before.
-            reading: The mail.
-            sender: Who wrote.
+    async def take_back(self, entry: Entry) -> None:
+        """Put everything back as it was before a mail was added: it was none to answer, and it is not counted.
 
         Raises:
             StorageError: It is still there.
         """
-        if (opening := opening_key(reading.mail, sender)) is not None:
-            await self._state.forget(_root(opening))
-        if thread.mails:
-            await self._state.set(_thread(thread.key), write_thread(thread))
-        else:
-            await self._state.forget(_thread(thread.key))
-            await self._state.forget(_peer(sender))
+        if entry.thread is entry.before:
+            return
+        before = entry.before
+        await self._restore(_peer(entry.sender), json.dumps(entry.times) if entry.times else None)
+        await self._restore(_thread(before.key), write_thread(before) if before.mails else None)
+        if entry.opening is not None:
+            await self._restore(_root(entry.opening), entry.opened)
 
-    async def _times(self, sender: str) -> list[float]:
+    async def keep_outside(self, entry: Entry) -> None:
+        """The sender of an added mail is not let in, and is told so: it is kept for that, and brings nobody along.
+
+        Nothing is kept of who begins a thread: the place tells whom the answer goes to.
+
+        Raises:
+            StorageError: It is not stored.
+        """
+        if not entry.before.mails:
+            await self.take_back(entry)
+        elif entry.thread is not entry.before:
+            outside = with_stranger(entry.before, entry.thread)
+            await self._state.set(_thread(outside.key), write_thread(outside))
+
+    async def _restore(self, key: str, value: str | None) -> None:
+        if value is None:
+            await self._state.forget(key)
+        else:
+            await self._state.set(key, value)
+
+    async def _times(self, sender: str) -> tuple[float, ...]:
         try:
-            return [float(time) for time in json.loads(await self._state.get(_peer(sender)) or "[]")]
-        except (ValueError, TypeError):
-            return []
+            return _TIMES.validate_json(await self._state.get(_peer(sender)) or "[]")
+        except ValueError:
+            return ()
 
 
 def _thread(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from channels.email.correspondence import Heard, Thread
@@ -22,7 +23,7 @@ def letter_of(
     date: datetime,
     *,
     subject: str = "",
-    to_all: bool = False,
+    readers: tuple[str, ...] | None = None,
     files: tuple[Enclosure, ...] = (),
 ) -> Letter:
     """Make a letter.
@@ -33,14 +34,16 @@ def letter_of(
         settings: The channel's table.
         date: Aware.
         subject: Its own; empty: that of the mail which it answers.
-        to_all: Whether all who wrote in the thread get it, the others in CC.
+        readers: Whom alone it is for: in a thread those of them who wrote there, else all. None: it is an answer.
         files: What goes along.
     """
     heard = thread.answered(message.reply_to) if thread is not None else None
     to = heard.sender if heard is not None else message.place.chat
-    cc = [*(heard.others if heard is not None and settings.reply_to_all else ())]
-    if to_all and thread is not None:
-        cc += [each.sender for each in thread.mails]
+    cc: Iterable[str] = heard.others if heard is not None and settings.reply_to_all and readers is None else ()
+    if readers and thread is not None:
+        wrote = [each for each in reversed(thread.mails) if each.sender in readers]
+        heard = wrote[0] if wrote else heard
+        to, *cc = dict.fromkeys(each.sender for each in wrote) or readers
     before = (*heard.references, heard.id) if heard is not None else ()
     answered = message.reply_to if message.reply_to.startswith("<") else "".join(before[-1:])
     return Letter(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
+
+from pydantic import AwareDatetime, TypeAdapter
 
 from channels.email.mail import Mail
+from channels.email.reading.dates import read_date
 from zerobot.core.channel import ChannelState
 
 STALE_AFTER = timedelta(days=30)
@@ -38,9 +39,9 @@ class Position:
     """The UIDVALIDITY under which `uid` counts (RFC 9051, section 2.3.1.1)."""
     uid: int
     """The last mail that was looked at, whatever became of it."""
-    began: datetime
+    began: AwareDatetime
     """When this folder was first read: what came before is left alone. UTC."""
-    newest: datetime
+    newest: AwareDatetime
     """When the newest mail of those looked at came in. UTC."""
     postponed: tuple[Postponed, ...] = ()
     """Mails before `uid` that are to be looked at again, at most `POSTPONED`."""
@@ -59,6 +60,9 @@ class Position:
         return replace(self, postponed=tuple(each for each in self.postponed if each.uid != uid))
 
 
+_STORED = TypeAdapter(Position)
+
+
 async def load_position(state: ChannelState, folder: str) -> Position | None:
     """Read what was stored; None: nothing, of another folder, or not to be read.
 
@@ -66,16 +70,8 @@ async def load_position(state: ChannelState, folder: str) -> Position | None:
         StorageError: It cannot be read now.
     """
     try:
-        value = json.loads(await state.get(_KEY) or "")
-        position = Position(
-            folder=str(value["folder"]),
-            validity=int(value["validity"]),
-            uid=int(value["uid"]),
-            began=datetime.fromisoformat(value["began"]),
-            newest=datetime.fromisoformat(value["newest"]),
-            postponed=tuple(Postponed(int(uid), int(tries)) for uid, tries in value["postponed"]),
-        )
-    except (ValueError, TypeError, KeyError):
+        position = _STORED.validate_json(await state.get(_KEY) or "")
+    except ValueError:
         return None
     return position if position.folder == folder else None
 
@@ -86,15 +82,7 @@ async def store_position(state: ChannelState, position: Position) -> None:
     Raises:
         StorageError: It is not stored.
     """
-    value = {
-        "folder": position.folder,
-        "validity": position.validity,
-        "uid": position.uid,
-        "began": position.began.isoformat(),
-        "newest": position.newest.isoformat(),
-        "postponed": [[each.uid, each.tries] for each in position.postponed],
-    }
-    await state.set(_KEY, json.dumps(value))
+    await state.set(_KEY, _STORED.dump_json(position).decode())
 
 
 def arrival(mail: Mail, now: datetime) -> datetime:
@@ -102,23 +90,24 @@ def arrival(mail: Mail, now: datetime) -> datetime:
 
     The date of a copy that the folder itself tells may be that of the copying, and that of the header is the sender's.
     """
-    for received in mail.values("received")[:1]:
-        try:
-            moment = parsedate_to_datetime(received.rpartition(";")[2].strip())
-        except (ValueError, IndexError, TypeError, OverflowError):
-            return now
-        return min(moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC), now)
-    return now
+    received = next(iter(mail.values("received")), "")
+    return min(read_date(received.rpartition(";")[2]) or now, now)
 
 
-def is_stale(came_in: datetime, position: Position, now: datetime, *, backlog: bool) -> bool:
+def is_stale(mail: Mail, position: Position, now: datetime, *, backlog: bool) -> bool:
     """Whether a mail is too old to be answered.
 
+    One that was written long ago and comes in now is somebody's who has kept it, and may not be who wrote it.
+
     Args:
-        came_in: When it arrived.
+        mail: The mail.
         position: Of its folder.
         now: UTC.
         backlog: Whether what was there before the first start is answered too.
     """
     oldest = now - STALE_AFTER
-    return came_in < (oldest if backlog else max(oldest, position.began - SLACK))
+    if mail.sent_at is not None and mail.sent_at < oldest:
+        return True
+    # The clock may have been wrong at the first start.
+    began = min(position.began, now)
+    return arrival(mail, now) < (oldest if backlog else max(oldest, began - SLACK))

@@ -77,7 +77,7 @@ class Post:
         return await self._go(message, letter_of(message, thread, self._settings, self._clock.now(), files=files))
 
     async def ask(self, place: Place, prompt: ApprovalPrompt, key: str) -> SentMessage:
-        """Send a request; see `AsksApproval`. In a thread all who wrote there get it, so that each operator does."""
+        """Send a request; see `AsksApproval`. Who is no operator does not get it, whoever else is in the thread."""
         message = OutboundMessage(place=place, body=body(prompt), key=key)
         files: tuple[Enclosure, ...] = ()
         if prompt.attachment is not None:
@@ -89,7 +89,7 @@ class Post:
             self._settings,
             self._clock.now(),
             subject=subject(prompt),
-            to_all=True,
+            readers=_readers(prompt),
             files=files,
         )
         return await self._go(message, letter)
@@ -103,7 +103,7 @@ class Post:
             self._settings,
             self._clock.now(),
             subject=subject(prompt),
-            to_all=True,
+            readers=_readers(prompt),
         )
         readers = [box for box in (letter.to, *letter.cc) if Identity(PLATFORM, box.address) != prompt.decided_by]
         if readers:
@@ -142,3 +142,7 @@ class Post:
         if self._settings.sent_copy == "append":
             self._copies.add(parcel.message_id, parcel.raw)
         return SentMessage(message.place, parcel.message_id)
+
+
+def _readers(prompt: ApprovalPrompt) -> tuple[str, ...]:
+    return tuple(operator.id for operator in prompt.operators if operator.platform == PLATFORM)

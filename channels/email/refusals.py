@@ -12,6 +12,7 @@ _KEY = "refused"
 
 LOOP = "loop"
 UNPROVED = "unproved"
+UNREADABLE = "unreadable"
 
 
 class Refusals:
@@ -62,10 +63,24 @@ class Refusals:
             StorageError: It is told another time.
         """
         await intake.alarm(
-            f"{LOOP} {sender}",
+            LOOP,
             f"On channel {self._services.name} I let a mail from {self._quoted(sender)} be: there were "
             f"{limit} within an hour already, which looks like two machines that answer each other. "
-            f"`channels.{self._services.name}.answers_per_hour` sets the limit.",
+            f"`channels.{self._services.name}.answers_per_hour` sets the limit. There may be others of whom this is "
+            f"true: the log has a line for each mail. I say this once a day.",
+        )
+
+    async def alarm_unreadable(self, intake: Intake, folder: str) -> None:
+        """Tell the operators that there is a mail which could not be taken in.
+
+        Raises:
+            StorageError: It is told another time.
+        """
+        await intake.alarm(
+            UNREADABLE,
+            f"On channel {self._services.name} there is a mail that I cannot read; it lies unread in the folder "
+            f"{self._quoted(folder)}, and others are not kept waiting for it. The log has a line for each "
+            f"(`email.unreadable`). I say this once a day.",
         )
 
     def _quoted(self, address: str) -> str:

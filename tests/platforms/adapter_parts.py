@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from zerobot.core.channel import ChatCommand
 from zerobot.core.log import Level
@@ -23,10 +23,12 @@ class HastyClock:
         self.waits: list[float] = []
         self.ahead = 0.0
         """Seconds that this clock's monotonic time is ahead of the true one."""
+        self.wall = timedelta()
+        """By how much its wall time is ahead."""
 
     def now(self) -> datetime:
         """The time."""
-        return datetime.now(UTC)
+        return datetime.now(UTC) + self.wall
 
     def monotonic(self) -> float:
         """Seconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from email.message import EmailMessage
@@ -13,7 +14,7 @@ from typing import Any
 import httpx
 
 from channels.email import KIND, EmailSettings
-from channels.email.adapter import EmailChannel
+from channels.email.adapter import EmailChannel, signature_check_of
 from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 from tests.platforms.smtp_checks import read
@@ -79,7 +80,7 @@ class EmailHouse:
         )
         settings_of = KIND.settings.model_validate(table(imap, smtp, **settings))
         assert isinstance(settings_of, EmailSettings)
-        self.channel = EmailChannel(settings_of, self.services)
+        self.channel = EmailChannel(settings_of, self.services, signature_check_of(settings_of, self.services))
         self._written = 0
 
     @contextlib.asynccontextmanager
@@ -152,6 +153,15 @@ class EmailHouse:
             mail[name.replace("_", "-")] = value
         mail.set_content(text)
         return mail.as_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+    async def looked_at(self, uid: int) -> None:
+        """Wait until a mail has been looked at, whatever became of it, and the next one is waited for."""
+        await self.imap.until(
+            lambda: (
+                json.loads(self.state.values["position"])["uid"] >= uid
+                and any(session.idling for session in self.imap.sessions)
+            )
+        )
 
     async def send(
         self, place: Place, text: str, *, key: str = "k1", reply_to: str = "", file: OutboundFile | None = None

@@ -119,3 +119,5 @@ class ApprovalPrompt:
     """How it is answered where there are no buttons (Markdown); empty: by `/approve` and `/deny` with the code."""
     decided_by: Identity | None = None
     """Who decided it, once that is so; whoever did need not be told."""
+    operators: tuple[Identity, ...] = ()
+    """Who may decide it, as far as that is known: where a message goes to people one by one, it is for them alone."""

@@ -1,7 +1,7 @@
 """The daemon's long-lived parts, wired to each other. Built once; nothing of it is global."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from zerobot.core.approvals import Approval, ApprovalPrompt
@@ -86,7 +86,7 @@ def build_parts(foundation: Foundation) -> Parts:
     delivery = Delivery(foundation.channels, Outbox(database, clock), clock, log, moved)
 
     rules = _operator_rules(foundation)
-    desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, for_turns.tools, wake))
+    desk = ApprovalDesk(rules, _desk_wires(foundation, books, delivery, for_turns.tools, rules, wake))
     wards = _wards(foundation, books, access, delivery, rules, desk, stop)
     shared = shared_kit(foundation, for_turns, books.turns, access, desk)
     kits = KitMaker(foundation.config, for_turns.models, shared, delivery.command_prefix)
@@ -220,10 +220,12 @@ def _desk_wires(
     books: Books,
     delivery: Delivery,
     tools: Mapping[str, Tool],
+    rules: OperatorRules,
     wake: Callable[[ConversationId], None],
 ) -> DeskWires:
     def draw(approval: Approval) -> ApprovalPrompt:
-        return approval_prompt(approval, foundation.redactor, foundation.clock.now(), foundation.own_secrets)
+        prompt = approval_prompt(approval, foundation.redactor, foundation.clock.now(), foundation.own_secrets)
+        return replace(prompt, operators=rules.operators_at(approval.place))
 
     def pattern(approval: Approval) -> str | None:
         try:

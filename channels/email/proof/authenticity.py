@@ -20,6 +20,8 @@ from channels.email.settings import EmailSettings
 _PLAIN, _CHAINED = "authentication-results", "arc-authentication-results"
 _NO_POLICY = frozenset({"none", "temperror", "permerror", "bestguesspass"})
 """What `dmarc` says where it could not decide: signatures count by themselves then. Other words but `pass` are a no."""
+_ONCE = ("subject", "date", "to", "cc", "message-id", "in-reply-to", "references")
+_FORM = ("content-type", "content-transfer-encoding")
 _SHOWN_IDS = 10
 
 
@@ -59,10 +61,10 @@ class Proof:
     """Why, in a word for the log.
 
     Of a proof: `dmarc`, `dkim`, `account` (handed in by an account, which is trusted), `unchecked`. Else `no_from`;
-    `no_results`, `unreadable`, `untrusted` (of other ids only), `below_border` (of a trusted id, where anybody may have
-    written them); `fail`, `ambiguous`, `not_aligned`, `disagreement`, `spf_only`, `no_pass`; `submitted`,
-    `other_account`; of signatures `no_signature`, `dkim_…` (see `signatures`), `dkim_body`, `dkim_invalid`,
-    `dkim_lookup`, `dkim_timeout`.
+    `twice` (a field that mails have once); `no_results`, `unreadable`, `untrusted` (of other ids only), `below_border`
+    (of a trusted id, where anybody may have written them); `fail`, `ambiguous`, `not_aligned`, `disagreement`,
+    `spf_only`, `no_pass`; `submitted`, `other_account`; of signatures `no_signature`, `dkim_…` (see `signatures`),
+    `dkim_body`, `dkim_invalid`, `dkim_lookup`, `dkim_timeout`.
     """
     authserv_ids: tuple[str, ...] = ()
     """Whose results our own servers' fields have, topmost first and at most ten; what the mail brought along is not
@@ -121,13 +123,18 @@ def prove_by_results(mail: Mail, rules: ProofRules) -> Proof:
     of a From that is not ours, and a signature that one server found valid and another one broken are a no, whatever
     else passes. A sealed chain (`arc=pass`) is none.
 
+    A field that mails have once (RFC 5322, section 3.6) and this one twice is a no as well: a signature covers the
+    lower one, and the upper one, which is read here, may be put above it by whoever passes the mail on.
+
     Where no field shows the border, only the topmost field of a trusted id proves something: our server, if it writes
     any, writes its own above those that a mail brings along.
     """
     trace = trace_of(mail, rules.relays)
     fields = _fields(trace.own)
     address, reason = None, "no_from"
-    if mail.sender is not None:
+    if any(len(mail.values(name)) > 1 for name in (*_ONCE, *_FORM)):
+        reason = "twice"
+    elif mail.sender is not None:
         found = [each for each in fields if each is not None and is_trusted(each.authserv_id, rules.trusted)]
         if trace.border is not None and trace.border.submitted:
             reason = _of_account(trace.border, mail.sender.address, found, rules)
@@ -135,6 +142,9 @@ def prove_by_results(mail: Mail, rules: ProofRules) -> Proof:
             proving = found if trace.border is not None else found[:1]
             domain = domain_of(mail.sender.address)
             reason = _objection(domain, found) or _verdict(domain, found, proving)
+            if reason in {"dmarc", "dkim"} and domain == rules.own_domain and not rules.trust_submitted:
+                # One of our own accounts may have sent it on a way around, in the name of another.
+                reason = "submitted"
         else:
             reason = _missing(mail, trace, fields, rules)
         address = mail.sender.address if reason in {"dmarc", "dkim", "account"} else None

@@ -13,8 +13,8 @@ import dns.resolver
 from dns.asyncresolver import Resolver
 
 from channels.email.proof.authenticity import SignatureCheck, SignatureFinding
-from channels.email.proof.body_hash import body_hash
 from channels.email.proof.signatures import Signature, candidates, key_fault, split_mail
+from channels.email.reading.body_hash import body_hash
 from zerobot.core.clock import Clock
 
 TxtLookup = Callable[[str], Awaitable[bytes]]
@@ -23,7 +23,7 @@ TxtLookup = Callable[[str], Awaitable[bytes]]
 _SMALLEST_KEY = 1_024
 """Bits (RFC 8301, section 3.2)."""
 _LOOKUP_SECONDS = 5.0
-_SECONDS = 30.0
+_SECONDS = 10.0
 """For all of one mail."""
 _QUIET = logging.getLogger(__name__)
 """The library writes what strangers' mails have at `error`; why a mail proves nothing is in our own log."""

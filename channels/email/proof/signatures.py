@@ -71,7 +71,7 @@ def candidates(header: bytes, domain: str, now: float) -> tuple[list[Signature],
     Returns:
         At most three, topmost first; and, if there is none, why the best of the others is not: `no_signature`,
         `not_aligned`, `dkim_length` (`l=`: text may follow that nobody signed), `dkim_expired`, `dkim_algorithm`,
-        `dkim_coverage` (From or Subject not signed, or a field twice), `dkim_unreadable`, `dkim_too_large`.
+        `dkim_coverage` (From, Date or Subject not signed, or a field twice), `dkim_unreadable`, `dkim_too_large`.
     """
     lines = _LINE.split(header) if len(header) <= HEADER_BYTES else []
     fields = [match for line in lines if (match := _FIELD.fullmatch(line))]
@@ -124,9 +124,10 @@ def _judge(index: int, value: bytes, domain: str, count: Counter[str], now: floa
 def _covers(names: Counter[str], count: Counter[str]) -> bool:
     """Whether nothing that people read, or that says how to read, can be put into a mail that was signed.
 
-    Of a field that comes twice, a signature covers the lower one, and who reads it may take the upper one.
+    Of a field that comes twice, a signature covers the lower one, and who reads it may take the upper one. By its date
+    a mail is known that somebody sends a second time, years later.
     """
-    if not names["from"] or (count["subject"] and not names["subject"]):
+    if not names["from"] or not names["date"] or (count["subject"] and not names["subject"]):
         return False
     return all(count[name] <= 1 for name in (*_ONCE, *_FORM))
 

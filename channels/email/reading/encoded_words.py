@@ -6,9 +6,9 @@ import binascii
 import re
 from itertools import groupby
 
-from channels._text.clean import clean
 from channels.email.reading.charsets import decode_exactly, decode_text
 from channels.email.reading.transfer import decode_base64
+from channels.email.reading.unseen import readable
 
 # Blanks within a word, and a word without a blank around it, are against the RFC and common.
 _WORD = re.compile(r"=\?([^?\s=]{1,60})\?([BbQq])\?([^?]*)\?=")
@@ -38,8 +38,8 @@ def decode_words(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Bring a text onto one line, without control and bidirectional characters."""
-    return clean(text).replace("\n", " ").replace("\t", " ").strip()
+    """Bring a text onto one line, without control, bidirectional and unseen characters."""
+    return readable(text).replace("\n", " ").replace("\t", " ").strip()
 
 
 def _decode_run(run: list[re.Match[str]]) -> str:

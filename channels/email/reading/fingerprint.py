@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 
 from channels.email.mail import Mail
+from channels.email.reading.body_hash import body_hash
 from channels.email.reading.fields import read_header
-
-_TAIL_BYTES = 1_000
 
 
 def fingerprint(mail: Mail, raw: bytes) -> str:
     """Make the fingerprint of a mail.
 
-    What servers add on the way is not looked at. An id alone does not do: anybody may write a mail with the id of
-    another one, which must not make that one vanish.
+    It is made of what nobody can change who passes a signed mail on: who wrote it, when, under which subject, and the
+    words. The id is not among that, since many signatures leave it open (it is not in the list of RFC 6376, section
+    5.4.1): a mail must not count once more under another one. Nor do blanks count, which may be changed in a mail
+    that was signed in the relaxed way (section 3.4). Only a mail without a date is told by its id.
 
     Args:
         mail: The mail.
@@ -23,14 +24,8 @@ def fingerprint(mail: Mail, raw: bytes) -> str:
     digest = hashlib.sha256()
     sender = mail.sender.address if mail.sender is not None else " ".join(mail.values("from"))
     date = " ".join(mail.values("date")[:1])
-    identity = mail.message_id or " ".join(mail.values("message-id"))
+    identity = "" if date else mail.message_id or " ".join(mail.values("message-id"))
     for said in (identity, sender, date, mail.subject):
-        digest.update(said.encode("utf-8", "replace") + b"\0")
-    digest.update(memoryview(raw)[read_header(raw).body : _content_end(raw)])
+        digest.update(" ".join(said.split()).encode("utf-8", "replace") + b"\0")
+    digest.update(body_hash(raw[read_header(raw).body :], relaxed=True))
     return digest.hexdigest()
-
-
-def _content_end(raw: bytes) -> int:
-    """Where a mail ends without the empty lines that some servers add."""
-    tail = raw[-_TAIL_BYTES:]
-    return len(raw) - len(tail) + len(tail.rstrip())

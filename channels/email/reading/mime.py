@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-
 from channels.email.mail import Mail
 from channels.email.reading.addresses import mailboxes, one_mailbox
 from channels.email.reading.content import read_content
+from channels.email.reading.dates import read_date
 from channels.email.reading.encoded_words import decode_words, header_text, one_line
 from channels.email.reading.msgids import ids_in, references_in
 from channels.email.reading.parts import read_tree
 from channels.email.reading.transfer import decode_transfer
 
 MOST_SUBJECT_CHARACTERS = 1_000
-_MOST_DATE_CHARACTERS = 100
 
 
 def read_mail(raw: bytes) -> Mail:
@@ -40,7 +37,7 @@ def read_mail(raw: bytes) -> Mail:
         message_id=next(iter(ids_in(first("message-id"))), ""),
         in_reply_to=next(iter(ids_in(first("in-reply-to"))), ""),
         references=references_in(first("references")),
-        sent_at=_date(first("date")),
+        sent_at=read_date(first("date")),
         bodies=content.bodies,
         files=content.files,
         named=content.named,
@@ -69,13 +66,3 @@ def part_bytes(raw: bytes, path: str, limit: int) -> bytes | None:
         if len(content) > limit:
             return None
     return bytes(content)
-
-
-def _date(value: str) -> datetime | None:
-    """Read a Date field; one without a zone is taken for UTC (RFC 5322, section 3.3)."""
-    try:
-        date = parsedate_to_datetime(value[:_MOST_DATE_CHARACTERS])
-        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
-    # The library gives `TypeError` and `IndexError` away on some nonsense; a zone may lead out of the calendar.
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        return None

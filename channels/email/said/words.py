@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from channels._text.clean import clean
 from channels.email.mail import Body
+from channels.email.reading.unseen import readable
 from channels.email.said.flowed import flowed_lines
 from channels.email.said.html_text import html_lines
 from channels.email.said.lines import Line, plain_lines, written
+from channels.email.said.plain_sight import first_line_is_seen
 from channels.email.said.quotes import split
 from channels.email.subjects import is_passed_on
 
@@ -22,6 +23,8 @@ class Spoken:
     """What its author wrote; empty when nothing in it is new."""
     removed: str
     """What was left out: quotes of older mails and signatures."""
+    seen: bool = True
+    """Whether who sent the mail has surely seen its first line; of plain text always."""
 
 
 def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
@@ -38,12 +41,14 @@ def spoken(bodies: Sequence[Body], *, subject: str = "") -> Spoken:
             lines.append(Line(""))
         lines += body_lines(body)
     new, removed = split(lines, forwarded=is_passed_on(subject))
-    return Spoken(written(new), written(removed))
+    seen = not (bodies and bodies[0].html) or first_line_is_seen(bodies[0].text)
+    return Spoken(written(new), written(removed), seen)
 
 
 def body_lines(body: Body) -> list[Line]:
     """The lines of one text part, whatever its form."""
-    text = clean(body.text)
+    text = readable(body.text)
     if body.html:
-        return html_lines(text)
+        # References (`&#x202e;`) have become characters only now.
+        return [line._replace(text=readable(line.text).replace("\n", " ")) for line in html_lines(text)]
     return flowed_lines(text, delsp=body.delsp) if body.flowed else plain_lines(text)

@@ -119,7 +119,8 @@ class SmtpSender:
         self._troubles.pop(parcel.key, None)
         for each in refused:
             await self._say(
-                f"smtp {each.address}", f"A mail went out without {each.address}, who was in CC: {_reply(each.error)}"
+                f"smtp {each.address}",
+                f"A mail went out without {_code(each.address)}, who was in CC: {_reply(each.error)}",
             )
 
     async def probe(self) -> None:
@@ -229,7 +230,7 @@ class SmtpSender:
         if not trouble.told:
             trouble.told = True
             to = parcel.recipients[0]
-            await self._say(f"smtp {to}", f"The mail server refused an answer to {to}: {_reply(error)}")
+            await self._say(f"smtp {to}", f"The mail server refused an answer to {_code(to)}: {_reply(error)}")
         return UnreachableError(text) if error.stage == "recipient" else RefusedError(text)
 
     def _next_wait(self, key: str, first: float) -> float:
@@ -258,4 +259,9 @@ def _grown(first: float, faults: int, longest: float) -> float:
 
 def _reply(error: SmtpRefusalError) -> str:
     """A server's words, for people."""
-    return error.reply.rstrip(".") + "."
+    return f"{_code(error.reply.rstrip('.'))}."
+
+
+def _code(words: str) -> str:
+    """Words of others as Markdown code: nothing in them is mark-up."""
+    return f"`{words.replace('`', '?')}`"

@@ -149,8 +149,11 @@ def _encoding(text: str) -> str:
 
 
 def _file_name(name: str) -> str:
-    """A name without a folder; of a long one the beginning and what says its kind."""
-    line = one_line(name.replace("/", "_").replace("\\", "_"), len(name) + 1) or "file"
+    """A name without a folder; of a long one the beginning and what says its kind.
+
+    `=?` is taken out of it: the library would decode an encoded word in a name, and write out what comes of that.
+    """
+    line = one_line(name.replace("/", "_").replace("\\", "_").replace("=?", "=_"), len(name) + 1) or "file"
     stem, dot, kind = line.rpartition(".")
     if len(line) <= FILE_NAME_CHARACTERS or not dot or len(kind) > _LONGEST_KIND:
         return one_line(line, FILE_NAME_CHARACTERS)

@@ -23,6 +23,10 @@ _ATOM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 class MailPolicy(EmailPolicy):
     """The policy of an `EmailMessage` that is handed to a server (RFC 5322, RFC 2047)."""
 
+    def header_store_parse(self, name: str, value: Any) -> tuple[str, Any]:
+        """Take a field as it is set; what looks like an encoded word in a subject is one to show, not to decode."""
+        return (name, value) if name.lower() == "subject" else super().header_store_parse(name, value)
+
     def fold(self, name: str, value: Any) -> str:
         """Write one field, with its line ends."""
         kind = name.lower()

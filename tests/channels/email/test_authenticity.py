@@ -26,7 +26,12 @@ BORDER = layouts.POSTFIX[layouts.POSTFIX.index("Received: from mail.good.test") 
 def told(header: str, *trusted: str, relays: tuple[str, ...] = ()) -> tuple[str | None, str]:
     """Who is proved by a header, and the reason."""
     rules = replace(RULES, trusted=trusted or RULES.trusted, relays=tuple(map(ip_network, relays)))
-    proof = prove_by_results(mail_of(header), rules)
+    return told_of(mail_of(header), rules)
+
+
+def told_of(mail: Mail, rules: ProofRules) -> tuple[str | None, str]:
+    """Who is proved by a mail, and the reason."""
+    proof = prove_by_results(mail, rules)
     return proof.address, proof.reason
 
 
@@ -90,6 +95,23 @@ def test_results_that_a_mail_brought_along_never_count(layout: str) -> None:
                 replace(RULES, trusted=(server,), relays=FASTMAIL_RELAYS),
             )
             assert (proof.address, proof.authserv_ids) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "Subject: Re: [zerobot BCDF23] x",
+        "Date: x",
+        "To: x@y.test",
+        "Cc: x@y.test",
+        "Message-ID: <1@y.test>",
+        "Content-Type: x/y",
+    ],
+)
+def test_a_field_above_the_signed_one_makes_a_mail_nobodys(field: str) -> None:
+    """The server has found the signature valid, which covers the lower one; the upper one would be read."""
+    below = layouts.MAIL if field.partition(":")[0] in layouts.MAIL else f"{field}\n{layouts.MAIL}"
+    assert told(results("dmarc=pass header.from=good.test", f"{field}\n{below}")) == (None, "twice")
 
 
 @pytest.mark.parametrize(
@@ -244,6 +266,14 @@ def test_mail_that_an_account_handed_in_counts_only_where_configured(account: st
     assert prove_by_results(mail, RULES).reason == "submitted"
     proof = prove_by_results(mail, replace(RULES, trust_submitted=True))
     assert (proof.address, proof.reason) == ("ann@bots.test" if reason == "account" else None, reason)
+
+
+@pytest.mark.parametrize("found", ["dmarc=pass header.from=bots.test", "dkim=pass header.d=bots.test"])
+def test_ones_own_domain_proves_no_account_on_a_way_around_either(found: str) -> None:
+    """An account writes in the name of another to a forwarder outside; our server signs that, and takes it back in."""
+    mail = mail_of(results(found, layouts.MAIL.replace("ann@good.test", "ann@bots.test")))
+    assert told_of(mail, RULES) == (None, "submitted")
+    assert told_of(mail, replace(RULES, trust_submitted=True))[0] == "ann@bots.test"
 
 
 def test_trust_in_accounts_reaches_no_further_than_ones_own_domain_and_server() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from dataclasses import replace
 
 import pytest
@@ -44,6 +46,22 @@ def test_any_words_make_a_well_formed_mail(
     assert mail["Subject"] == one_line(subject, 200)
     assert mailboxes(raw, "To") == [(one_line(name, 100), "ann@example.com")]
     assert {*str(mail.get("References", "")).split()} <= {*references, answered}
+
+
+@given(anything)
+def test_encoded_words_within_words_are_words(inside: str) -> None:
+    """A subject that was encoded twice, a file that is called so: nobody decodes the inner ones, into lines say."""
+    told = (
+        f"=?utf-8?q?a=0D=0ABcc:_eve=40evil=2Etest?==?utf-8?b?{b64encode(inside.encode('utf-8', 'replace')).decode()}?="
+    )
+    file = Enclosure(name=f"{told}.txt", mime="text/plain", data=b"x")
+    raw = compose(letter(subject=told, to=Mailbox(told, "ann@example.com"), files=(file,)))
+    assert complaints(raw) == []
+    assert not re.search(rb"(?im)^bcc", raw)
+    mail = read(raw)
+    assert mail["Subject"] == one_line(told, 200)
+    (part,) = [each for each in mail.walk() if each.get_filename()]
+    assert part.get_payload(decode=True) == b"x"
 
 
 @given(text=markdown, name=anything, mime=anything, data=st.binary(max_size=300))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -128,11 +128,22 @@ async def test_decisions_are_not_counted_as_mails_of_a_thread(house: EmailHouse)
     assert intake.accepted[-1].text == "/approve BCDF14"
 
 
-async def test_other_words_to_a_request_decide_nothing(house: EmailHouse) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "what is this? approve?",
+        "approve? never!",
+        "Always ask me before you do that",
+        "approve only if the backup is done",
+        "[approve]",
+        "\u200b\u202eapprove no",
+    ],
+)
+async def test_other_words_to_a_request_decide_nothing(house: EmailHouse, said: str) -> None:
     """They are words like any others."""
     async with house.running() as intake:
         await house.channel.ask(OLGA, request(), "p1")
-        house.writes("what is this? approve?", sender="olga@example.com", answers=house.smtp.mails[0])
+        house.writes(said, sender="olga@example.com", answers=house.smtp.mails[0])
         await intake.until(lambda: intake.accepted)
     assert not intake.accepted[0].text.startswith("/")
 
@@ -142,6 +153,27 @@ async def test_a_request_that_is_cut_comes_whole_in_a_file(house: EmailHouse) ->
     await house.channel.ask(OLGA, request(attachment="all of it"), "p1")
     (part,) = [each for each in read(house.smtp.mails[0]).walk() if each.get_filename()]
     assert (part.get_filename(), part.get_payload(decode=True)) == ("request-BCDF23.txt", b"all of it")
+
+
+@pytest.mark.parametrize(
+    ("mailed", "writers", "asked"),
+    [(("olga", "otto"), ("olga",), ["olga"]), (("olga", "otto"), (), ["olga", "otto"]), ((), (), ["ann"])],
+)
+async def test_a_request_in_a_thread_goes_to_operators_alone(
+    mailed: Sequence[str], writers: Sequence[str], asked: list[str]
+) -> None:
+    """To those of them who wrote there, else to all; where none has mail, into the thread, and never to CC."""
+    operators = (Identity("chat", "7"), *(Identity("email", f"{name}@example.com") for name in mailed))
+    async with email_house(reply_to_all=True) as house, house.running() as intake:
+        for sender in (*writers, "ann"):
+            others = ", ".join(f"{name}@example.com" for name in ("ann", "bea", "olga") if name != sender)
+            house.writes("do it", sender=f"{sender}@example.com", subject="Plan", Cc=others)
+        await intake.until(lambda: len(intake.accepted) == len(writers) + 1)
+        (place,) = {each.place for each in intake.accepted}
+        sent = await house.channel.ask(place, request(operators=operators), "p1")
+        await house.channel.settle(sent, request(operators=operators, open=False))
+    told = [[f"{name}@example.com" for name in asked]] * 2
+    assert [list(mail.recipients) for mail in house.smtp.notes.taken] == told
 
 
 async def test_the_outcome_is_told_to_whoever_was_asked_but_not_to_who_decided(house: EmailHouse) -> None:

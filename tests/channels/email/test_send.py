@@ -237,7 +237,7 @@ async def test_never_is_told_once(stage: str, kind: type[DeliveryError]) -> None
             error = await failure(here.sender)
             assert type(error) is kind
         (text,) = here.told
-        assert text == "The mail server refused an answer to ann@example.com: 550 5.1.1 no such thing."
+        assert text == "The mail server refused an answer to `ann@example.com`: `550 5.1.1 no such thing`."
         assert here.server.mails == []
 
 
@@ -259,8 +259,8 @@ async def test_who_is_in_cc_and_refused_is_told_and_the_mail_goes_out() -> None:
         (taken,) = here.server.notes.taken
         assert taken.recipients == ("ann@example.com",)
         assert [text.split(" who", maxsplit=1)[0] for text in here.told] == [
-            "A mail went out without ben@example.com,",
-            "A mail went out without cy@example.com,",
+            "A mail went out without `ben@example.com`,",
+            "A mail went out without `cy@example.com`,",
         ]
 
 

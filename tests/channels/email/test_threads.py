@@ -11,6 +11,7 @@ from channels.email.reading.mime import read_mail
 from channels.email.reading.msgids import MOST_REFERENCES, ids_in, references_in
 from channels.email.subjects import base_subject
 from tests.channels.email.eml_cases import load
+from tests.channels.email.signed import SIGNED, checked, sign
 
 ORDER = next(case.raw for case in load("g") if case.id == "g03-dup-a")
 WITHOUT_ID = next(case.raw for case in load("g") if case.id == "g01-no-message-id")
@@ -46,6 +47,34 @@ def test_another_mail_is_another_mail(raw: bytes, old: bytes, new: bytes) -> Non
     """By another sender, at another time, or with other words, even if it has the same id."""
     assert old in raw
     assert printed(raw.replace(old, new)) != printed(raw)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"Message-ID: <1@good.test>", b"Message-ID: <2@good.test>"),
+        (b"Message-ID: <1@good.test>", b"Message-ID: <1@good.test>\r\nIn-Reply-To: <other@good.test>"),
+        (b"Message-ID: <1@good.test>\r\n", b""),
+        (b"Subject: Hello", b"Subject:   Hello "),
+        (b"Mon, 5 Jan", b"Mon,\r\n  5\t Jan"),
+        (b"Run the  report. ", b"Run the report.\t\t"),
+        (b"Ann\r\n", b"Ann\r\n\r\n\r\n"),
+    ],
+)
+async def test_what_its_signature_leaves_open_makes_no_other_mail(old: bytes, new: bytes) -> None:
+    """Somebody sends a signed mail once more, changed as far as the signature lets him: it is the one it was."""
+    first = sign(names=[name for name in SIGNED if name != "message-id"])
+    again = first.replace(old, new)
+    assert again != first
+    assert (await checked(again)).domain == "good.test"
+    assert printed(again) == printed(first)
+
+
+@pytest.mark.parametrize("raw", [ORDER, WITHOUT_ID])
+def test_mails_without_a_date_are_told_by_their_ids(raw: bytes) -> None:
+    """They have nothing else."""
+    undated = b"".join(line for line in raw.splitlines(keepends=True) if not line.startswith(b"Date:"))
+    assert printed(undated) != printed(b"Message-ID: <other@example.test>\r\n" + undated)
 
 
 @given(st.text(max_size=60))
