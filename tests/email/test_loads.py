@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from channels.email import EmailSettings
-from channels.email.adapter import EmailChannel
+from channels.email.adapter import open_channel
 from tests.email.people import LOOK, Maildir, Person, said
 from tests.email.servers import MailServers
 from tests.email.stage import BOT, REPEAT, MailStage
@@ -106,7 +106,7 @@ async def test_a_file_of_25_megabytes_goes_out_by_the_channel(mail_servers: Mail
     mail_servers.empty(BOT)
     ann = Person(mail_servers)
     async with httpx.AsyncClient(trust_env=False) as http:
-        channel = EmailChannel(settings_at(mail_servers), services(http))
+        channel = open_channel(settings_at(mail_servers), services(http))
         (body,) = channel.render("Here it is.")
         out = OutboundFile(path=str(file), name="large.bin")
         sent = await channel.send(

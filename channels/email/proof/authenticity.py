@@ -142,9 +142,6 @@ def prove_by_results(mail: Mail, rules: ProofRules) -> Proof:
             proving = found if trace.border is not None else found[:1]
             domain = domain_of(mail.sender.address)
             reason = _objection(domain, found) or _verdict(domain, found, proving)
-            if reason in {"dmarc", "dkim"} and domain == rules.own_domain and not rules.trust_submitted:
-                # One of our own accounts may have sent it on a way around, in the name of another.
-                reason = "submitted"
         else:
             reason = _missing(mail, trace, fields, rules)
         address = mail.sender.address if reason in {"dmarc", "dkim", "account"} else None

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels._text.clean import clean
 from channels.email.mail import Body
+from channels.email.reading.unseen import readable
 from channels.email.said.words import spoken
 from tests.channels.email.quote_cases import QuoteCase, quote_cases
 
@@ -137,7 +137,7 @@ SUBJECTS = st.sampled_from(["Re: Question", "Fwd: Question"])
 def test_every_word_is_either_new_or_removed(text: str, subject: str) -> None:
     """Whatever is taken for a quote, no word goes."""
     said = spoken([Body(text=text)], subject=subject)
-    assert Counter(words(said.new)) + Counter(words(said.removed)) == Counter(words(clean(text)))
+    assert Counter(words(said.new)) + Counter(words(said.removed)) == Counter(words(readable(text)))
     assert len(said.new) + len(said.removed) <= 2 * len(text)
 
 
@@ -145,7 +145,7 @@ def test_every_word_is_either_new_or_removed(text: str, subject: str) -> None:
 def test_every_letter_of_flowed_text_is_either_new_or_removed(text: str, subject: str) -> None:
     """Lines are joined, so words may be."""
     said = spoken([Body(text=text, flowed=True)], subject=subject)
-    assert Counter("".join(words(said.new + said.removed))) == Counter("".join(words(clean(text))))
+    assert Counter("".join(words(said.new + said.removed))) == Counter("".join(words(readable(text))))
 
 
 @given(MAILS, SUBJECTS)
