@@ -274,7 +274,7 @@ async def test_operators_hear_once_of_an_answer_that_nobody_can_get(town: EmailT
     async with town.daemon() as daemon:
         for number in range(2):
             town.office.smtp.script("RCPT", f"550 5.1.1 no such user ({number})")
-            town.uma.says("hello")
+            town.uma.says(f"hello {number}")
             await daemon.until("delivery.failed", count=number + 1)
             await town.olga.chat.reply("550 5.1.1 no such user (0)")
         town.vic.says("hello")
