@@ -176,10 +176,10 @@ def _ids(ids: Iterable[str]) -> list[str]:
 def _address(box: Mailbox) -> Address:
     """A mailbox as the library writes it: its domain in ASCII, its local part quoted where it must be."""
     local, at, _ = box.address.rpartition("@")
-    if not (local and at):
-        raise AddressError("it is no address")
     if len(local) > 1 and local[0] == local[-1] == '"':
         local = re.sub(r"\\(.)", r"\1", local[1:-1])
+    if not (local and at):
+        raise AddressError("it is no address")
     # The library would write such dots without the quotes that they need.
     dots = local.startswith(".") or local.endswith(".") or ".." in local
     if dots or not (local.isprintable() and len(box.address) <= _ADDRESS_CHARACTERS):

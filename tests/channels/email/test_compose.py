@@ -91,7 +91,7 @@ def test_an_address_is_written_so_that_it_is_read_as_itself_or_refused(address: 
 
 
 @pytest.mark.parametrize(
-    "address", ["", "ann", "@example.com", "ann@", "a\r\nb@x.test", "a@b c", "a@x>", "a@x\r\nQUIT"]
+    "address", ["", "ann", "@example.com", '""@x.test', "ann@", "a\r\nb@x.test", "a@b c", "a@x>", "a@x\r\nQUIT"]
 )
 def test_what_is_no_address_gets_no_mail(address: str) -> None:
     """A mail is not sent to something that only looks like an address."""
