@@ -2,60 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
-
 from channels.discord import KIND, DiscordSettings
 from channels.discord.adapter import DiscordChannel
-from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
+from tests.platforms.adapter_house import AdapterHouse
 from tests.platforms.discord_server import DiscordServer
-from zerobot.core.channel import ChannelServices, OutboundFile, OutboundMessage, SentMessage
+from zerobot.core.channel import OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.places import Place
-from zerobot.testing.intake import MemoryState, RecordingIntake
+from zerobot.testing.intake import MemoryState
 
 
-class DiscordHouse:
+class DiscordHouse(AdapterHouse[DiscordChannel]):
     """A channel of a server's bot, with everything around it recorded."""
 
     def __init__(
         self, server: DiscordServer, *, token: str = "", state: MemoryState | None = None, **settings: Any
     ) -> None:
+        super().__init__("discord", state)
         self.server = server
-        self.clock = HastyClock()
-        self.log = Lines()
-        self.state = state or MemoryState()
-        self.http = httpx.AsyncClient(trust_env=False)
-        self.intake = RecordingIntake()
         table = {"bot_token": token or server.token, "api_base": server.api_base, **settings}
         self.settings = KIND.settings.model_validate(table)
-        self.services = ChannelServices(
-            name="discord",
-            http=lambda: self.http,
-            escape=str,
-            safe_name=str,
-            clock=self.clock,
-            log=self.log,
-            commands=COMMANDS,
-            state=self.state,
-        )
         assert isinstance(self.settings, DiscordSettings)
         self.channel = DiscordChannel(self.settings, self.services)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[RecordingIntake]:
-        """Receive inside of this scope, once it is connected."""
-        connects = self.intake.connects
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.channel.run(self.intake))
-            await self.intake.until(lambda: self.intake.connects > connects)
-            try:
-                yield self.intake
-            finally:
-                task.cancel()
 
     async def send(
         self, chat: str, text: str, *, key: str = "k1", reply_to: str = "", file: OutboundFile | None = None
@@ -64,11 +35,6 @@ class DiscordHouse:
         (body,) = self.channel.render(text)
         place = Place("discord", chat)
         return await self.channel.send(OutboundMessage(place=place, body=body, key=key, reply_to=reply_to, file=file))
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.channel.close()
-        await self.http.aclose()
 
 
 @contextlib.asynccontextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -11,17 +10,15 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
-import httpx
-
 from channels.email import KIND, EmailSettings
 from channels.email.adapter import EmailChannel, signature_check_of
-from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
+from tests.platforms.adapter_house import AdapterHouse
 from tests.platforms.imap_server import PASSWORD, USER, ImapServer
 from tests.platforms.smtp_checks import read
 from tests.platforms.smtp_server import SmtpServer
-from zerobot.core.channel import ChannelServices, OutboundFile, OutboundMessage, SentMessage
+from zerobot.core.channel import OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.places import Place
-from zerobot.testing.intake import MemoryState, RecordingIntake
+from zerobot.testing.intake import MemoryState
 
 MX = "mx.example.test"
 """The mail server's own id."""
@@ -55,45 +52,19 @@ def received(raw: bytes, sender: str, at: datetime, *, proved: bool = True) -> b
     return "".join(f"{line}\r\n" for line in lines).encode() + raw
 
 
-class EmailHouse:
+class EmailHouse(AdapterHouse[EmailChannel]):
     """A channel with one mailbox, and everything around it recorded."""
 
     def __init__(
         self, imap: ImapServer, smtp: SmtpServer, *, state: MemoryState | None = None, **settings: Any
     ) -> None:
+        super().__init__("email", state)
         self.imap = imap
         self.smtp = smtp
-        self.clock = HastyClock()
-        self.log = Lines()
-        self.state = state or MemoryState()
-        self.http = httpx.AsyncClient(trust_env=False)
-        self.intake = RecordingIntake()
-        self.services = ChannelServices(
-            name="email",
-            http=lambda: self.http,
-            escape=str,
-            safe_name=str,
-            clock=self.clock,
-            log=self.log,
-            commands=COMMANDS,
-            state=self.state,
-        )
         settings_of = KIND.settings.model_validate(table(imap, smtp, **settings))
         assert isinstance(settings_of, EmailSettings)
         self.channel = EmailChannel(settings_of, self.services, signature_check_of(settings_of, self.services))
         self._written = 0
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[RecordingIntake]:
-        """Receive inside of this scope, once it is connected."""
-        connects = self.intake.connects
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.channel.run(self.intake))
-            await self.intake.until(lambda: self.intake.connects > connects)
-            try:
-                yield self.intake
-            finally:
-                task.cancel()
 
     def writes(
         self,
@@ -175,11 +146,6 @@ class EmailHouse:
         asked = self.intake.accepted[number]
         await self.send(asked.place, text, key=key, reply_to=asked.message_id)
         return self.smtp.mails[-1]
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.channel.close()
-        await self.http.aclose()
 
 
 @contextlib.asynccontextmanager

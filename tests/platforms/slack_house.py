@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
-
 from channels.slack import KIND, SlackSettings
 from channels.slack.adapter import SlackChannel
-from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
+from tests.platforms.adapter_house import AdapterHouse
 from tests.platforms.slack_server import SlackServer
-from zerobot.core.channel import ChannelServices, OutboundFile, OutboundMessage, SentMessage
+from zerobot.core.channel import OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.places import Place
-from zerobot.testing.intake import MemoryState, RecordingIntake
+from zerobot.testing.intake import MemoryState
 
 
-class SlackHouse:
+class SlackHouse(AdapterHouse[SlackChannel]):
     """A channel of a workspace's app, with everything around it recorded."""
 
     def __init__(self, server: SlackServer, *, state: MemoryState | None = None, **settings: Any) -> None:
+        super().__init__("slack", state)
         self.server = server
-        self.clock = HastyClock()
-        self.log = Lines()
-        self.state = state or MemoryState()
-        self.http = httpx.AsyncClient(trust_env=False)
-        self.intake = RecordingIntake()
         table = {
             "bot_token": server.bot_token,
             "app_token": server.app_token,
@@ -35,30 +28,8 @@ class SlackHouse:
             **settings,
         }
         self.settings = KIND.settings.model_validate(table)
-        self.services = ChannelServices(
-            name="slack",
-            http=lambda: self.http,
-            escape=str,
-            safe_name=str,
-            clock=self.clock,
-            log=self.log,
-            commands=COMMANDS,
-            state=self.state,
-        )
         assert isinstance(self.settings, SlackSettings)
         self.channel = SlackChannel(self.settings, self.services)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[RecordingIntake]:
-        """Receive inside of this scope, once it is connected."""
-        connects = self.intake.connects
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.channel.run(self.intake))
-            await self.intake.until(lambda: self.intake.connects > connects)
-            try:
-                yield self.intake
-            finally:
-                task.cancel()
 
     async def send(
         self,
@@ -82,11 +53,6 @@ class SlackHouse:
             file=file,
         )
         return await self.channel.send(message)
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.channel.close()
-        await self.http.aclose()
 
 
 @contextlib.asynccontextmanager

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-import httpx
-
 from channels.telegram import KIND, TelegramSettings
 from channels.telegram.adapter import TelegramChannel
-from tests.platforms.adapter_parts import COMMANDS, HastyClock, Lines
+from tests.platforms.adapter_house import AdapterHouse
 from tests.platforms.telegram_server import TelegramServer
-from zerobot.core.channel import ChannelServices, OutboundFile, OutboundMessage, SentMessage
+from zerobot.core.channel import OutboundFile, OutboundMessage, SentMessage
 from zerobot.core.places import Place
-from zerobot.testing.intake import MemoryState, RecordingIntake
+from zerobot.testing.intake import MemoryState
 
 
-class TelegramHouse:
+class TelegramHouse(AdapterHouse[TelegramChannel]):
     """A channel of a server's bot, with everything around it recorded."""
 
     def __init__(self, server: TelegramServer, *, token: str = "", state: MemoryState | None = None) -> None:
+        super().__init__("telegram", state)
         self.server = server
-        self.clock = HastyClock()
-        self.log = Lines()
-        self.state = state or MemoryState()
-        self.http = httpx.AsyncClient(trust_env=False)
-        self.intake = RecordingIntake()
         self.settings = KIND.settings.model_validate({"bot_token": token or server.token, "api_base": server.api_base})
-        self.services = ChannelServices(
-            name="telegram",
-            http=lambda: self.http,
-            escape=str,
-            safe_name=str,
-            clock=self.clock,
-            log=self.log,
-            commands=COMMANDS,
-            state=self.state,
-        )
         assert isinstance(self.settings, TelegramSettings)
         self.channel = TelegramChannel(self.settings, self.services)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[RecordingIntake]:
-        """Receive inside of this scope, once it is connected."""
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(self.channel.run(self.intake))
-            await self.intake.until(lambda: self.intake.connects)
-            try:
-                yield self.intake
-            finally:
-                task.cancel()
 
     async def send(
         self, chat: str, text: str, *, thread: str | None = None, reply_to: str = "", file: OutboundFile | None = None
@@ -61,11 +33,6 @@ class TelegramHouse:
         place = Place("telegram", chat, thread)
         body = self.channel.render(text)[0]
         return await self.channel.send(OutboundMessage(place=place, body=body, key="k1", reply_to=reply_to, file=file))
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.channel.close()
-        await self.http.aclose()
 
 
 @contextlib.asynccontextmanager
