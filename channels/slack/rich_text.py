@@ -50,7 +50,8 @@ def elements_of(text: str, start: int, end: int, formatting: Formatting) -> list
     for part in _parts(text, start, end, formatting):
         border: Json = {"border": 1} if part.quoted else {}
         if part.is_code:
-            code = run(text[part.start : part.end].removeprefix(GUARD), ())
+            # An element holds one character at least.
+            code = run(text[part.start : part.end].removeprefix(GUARD) or GUARD, ())
             elements.append({"type": "rich_text_preformatted", "elements": [code], **border})
         elif part.opens is not None:
             runs = list(_runs(text, part, inline)) or [_BLANK]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from channels.slack.blocks import blocks_of, escape
@@ -56,6 +56,7 @@ def test_every_prefix_of_a_case_is_a_valid_draft(case: Case) -> None:
 
 
 @given(markdown)
+@example("words\n```\n    \n```")
 def test_any_text_keeps_slacks_rules(text: str) -> None:
     """There is no text that cannot be rendered, that Slack would refuse, or that notifies anybody."""
     for body in render(text):
